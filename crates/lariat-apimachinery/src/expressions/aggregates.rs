@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::check::Checker;
-use super::literals::Same;
+use super::literals::Homogeneous;
 use super::tree::{Entry, Setting, Tree};
 use super::types::Type;
 use super::unify::most_general;
@@ -86,7 +86,7 @@ impl Checker<'_> {
 
     fn remember(&mut self, parts: Vec<(usize, Type)>, once: bool) {
         if parts.len() > 1 && self.exempt == 0 {
-            self.same.push(Same { parts, once });
+            self.aggregates.push(Homogeneous { parts, once });
         }
     }
 
@@ -104,11 +104,11 @@ impl Checker<'_> {
             }
             if !self.bindings.fits(&field, &value) {
                 let (field, value) = (field.shown(), value.shown());
-                let what = format!(
+                let message = format!(
                     "expected type of field '{}' is '{field}' but provided type is '{value}'",
                     setting.field
                 );
-                self.report(setting.at, what);
+                self.report(setting.at, message);
             }
         }
         kind
@@ -116,16 +116,16 @@ impl Checker<'_> {
 
     /// Reports literals that have no meaning, and lists and maps of mixed types.
     pub(super) fn check_literals(&mut self) {
-        self.wrong.append(&mut self.arguments);
+        self.faults.append(&mut self.arguments);
         let texts = std::mem::take(&mut self.texts).into_iter();
         let faults: HashMap<usize, Option<String>> =
             texts.map(|(at, argument)| (at, argument.fault())).collect();
         for at in std::mem::take(&mut self.places) {
-            if let Some(Some(what)) = faults.get(&at) {
-                self.report(at, what.clone());
+            if let Some(Some(message)) = faults.get(&at) {
+                self.report(at, message.clone());
             }
         }
-        for Same { parts, once } in std::mem::take(&mut self.same) {
+        for Homogeneous { parts, once } in std::mem::take(&mut self.aggregates) {
             let mut kinds = parts
                 .iter()
                 .map(|(at, kind)| (*at, self.bindings.resolve(kind, true)));

@@ -3,9 +3,34 @@
 use super::check::Checker;
 use super::functions::{self, Signature};
 use super::literals::{Argument, invalid_argument, is_number_as_duration, wrong_count};
-use super::source::Wrong;
+use super::source::Fault;
 use super::tree::{Call, Tree};
 use super::types::Type;
+
+/// A function that is called.
+struct Function<'a> {
+    name: &'a str,
+    signatures: &'static [Signature],
+    /// Whether the first argument is the target.
+    is_method: bool,
+}
+
+impl<'a> Function<'a> {
+    fn of(name: &'a str, signatures: &'static [Signature]) -> Self {
+        Self {
+            name,
+            signatures,
+            is_method: false,
+        }
+    }
+
+    fn method(name: &'a str, signatures: &'static [Signature]) -> Self {
+        Self {
+            is_method: true,
+            ..Self::of(name, signatures)
+        }
+    }
+}
 
 impl Checker<'_> {
     pub(super) fn visit_call(&mut self, at: usize, call: &Call) -> Type {
@@ -18,13 +43,13 @@ impl Checker<'_> {
         let called = self.visit_callee(at, call, &mut arguments);
         self.exempt -= usize::from(is_format);
         if is_number_as_duration(&call.name, &call.arguments) {
-            let what = invalid_argument(&call.name);
+            let message = invalid_argument(&call.name);
             let at = call.arguments[0].at;
-            self.arguments.push(Wrong { at, what });
+            self.arguments.push(Fault { at, message });
         }
         self.read_later(call);
-        if let Some(what) = wrong_count(call) {
-            self.arguments.push(Wrong { at, what });
+        if let Some(message) = wrong_count(call) {
+            self.arguments.push(Fault { at, message });
         }
         called
     }
@@ -54,7 +79,9 @@ impl Checker<'_> {
                 Some(_) if matches!(call.name.as_str(), "_&&_" | "_||_") => {
                     self.logic(&call.arguments, arguments)
                 }
-                Some(signatures) => self.overload(at, (&call.name, signatures), arguments, false),
+                Some(signatures) => {
+                    self.overload(at, &Function::of(&call.name, signatures), arguments)
+                }
                 None => self.undeclared(at, &call.name),
             };
         };
@@ -62,14 +89,16 @@ impl Checker<'_> {
         if let Some(name) = target.qualified() {
             let name = format!("{name}.{}", call.name);
             if let Some(signatures) = find(&name) {
-                return self.overload(at, (&name, signatures), arguments, false);
+                return self.overload(at, &Function::of(&name, signatures), arguments);
             }
         }
         let signatures = find(&call.name);
         let target = self.visit(target);
         arguments.insert(0, target);
         match signatures {
-            Some(signatures) => self.overload(at, (&call.name, signatures), arguments, true),
+            Some(signatures) => {
+                self.overload(at, &Function::method(&call.name, signatures), arguments)
+            }
             None => self.undeclared(at, &call.name),
         }
     }
@@ -84,15 +113,10 @@ impl Checker<'_> {
         result
     }
 
-    fn overload(
-        &mut self,
-        at: usize,
-        (name, signatures): (&str, &[Signature]),
-        arguments: &[Type],
-        is_method: bool,
-    ) -> Type {
+    fn overload(&mut self, at: usize, function: &Function<'_>, arguments: &[Type]) -> Type {
+        let is_method = function.is_method;
         let mut result: Option<Type> = None;
-        for signature in signatures {
+        for signature in function.signatures {
             if signature.is_method != is_method {
                 continue;
             }
@@ -113,9 +137,9 @@ impl Checker<'_> {
                 Some((target, rest)) if is_method => format!("{target}.({})", rest.join(", ")),
                 _ => format!("({})", shown.join(", ")),
             };
-            let name = name.strip_prefix('.').unwrap_or(name);
-            let what = format!("found no matching overload for '{name}' applied to '{applied}'");
-            self.report(at, what)
+            let name = function.name.strip_prefix('.').unwrap_or(function.name);
+            let message = format!("found no matching overload for '{name}' applied to '{applied}'");
+            self.report(at, message)
         })
     }
 

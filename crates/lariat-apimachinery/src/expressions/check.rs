@@ -5,11 +5,11 @@
 use std::collections::HashMap;
 
 use super::environment::Environment;
-use super::literals::{Argument, Same};
+use super::literals::{Argument, Homogeneous};
 use super::object::Field;
 use super::parse::parse;
-use super::source::{Wrong, message};
-use super::tree::{Kind, Literal, Select, Tree, Way};
+use super::source::{Fault, message};
+use super::tree::{Kind, Literal, Select, SelectMode, Tree};
 use super::types::Type;
 use super::unify::Bindings;
 
@@ -22,7 +22,7 @@ const MOST_VISITS: usize = 100_000;
 ///
 /// The sentences of the server's compiler, with places.
 pub(crate) fn check(text: &str, environment: &Environment) -> Result<Option<Type>, String> {
-    let shown = |wrong| message(text, wrong);
+    let shown = |faults| message(text, faults);
     let Some(tree) = parse(text, environment.binds) else {
         return Ok(None);
     };
@@ -31,8 +31,8 @@ pub(crate) fn check(text: &str, environment: &Environment) -> Result<Option<Type
         environment,
         bindings: Bindings::default(),
         scope: Vec::new(),
-        wrong: Vec::new(),
-        same: Vec::new(),
+        faults: Vec::new(),
+        aggregates: Vec::new(),
         arguments: Vec::new(),
         texts: HashMap::new(),
         places: Vec::new(),
@@ -44,7 +44,7 @@ pub(crate) fn check(text: &str, environment: &Environment) -> Result<Option<Type
     if checker.is_spent() {
         return Ok(None);
     }
-    if checker.wrong.is_empty() {
+    if checker.faults.is_empty() {
         checker.check_literals();
     }
     let found = checker.bindings.resolve(&found, true);
@@ -52,10 +52,10 @@ pub(crate) fn check(text: &str, environment: &Environment) -> Result<Option<Type
     if checker.is_spent() {
         return Ok(None);
     }
-    if checker.wrong.is_empty() {
+    if checker.faults.is_empty() {
         Ok(Some(found))
     } else {
-        Err(shown(checker.wrong))
+        Err(shown(checker.faults))
     }
 }
 
@@ -65,11 +65,11 @@ pub(super) struct Checker<'a> {
     pub(super) bindings: Bindings,
     /// The variables of macros, the innermost one last.
     pub(super) scope: Vec<(String, Type)>,
-    pub(super) wrong: Vec<Wrong>,
+    pub(super) faults: Vec<Fault>,
     /// What the literals are made of, checked at the end.
-    pub(super) same: Vec<Same>,
+    pub(super) aggregates: Vec<Homogeneous>,
     /// Arguments that can have no meaning.
-    pub(super) arguments: Vec<Wrong>,
+    pub(super) arguments: Vec<Fault>,
     /// Literal arguments that are checked at the end, by position.
     pub(super) texts: HashMap<usize, Argument>,
     /// The positions of these arguments, in the order of the calls.
@@ -89,14 +89,14 @@ impl Checker<'_> {
         self.visits > self.most_visits || self.bindings.is_spent()
     }
 
-    pub(super) fn report(&mut self, at: usize, what: String) -> Type {
-        self.wrong.push(Wrong { at, what });
+    pub(super) fn report(&mut self, at: usize, message: String) -> Type {
+        self.faults.push(Fault { at, message });
         Type::Error
     }
 
     pub(super) fn undeclared(&mut self, at: usize, name: &str) -> Type {
-        let what = format!("undeclared reference to '{name}' (in container '')");
-        self.report(at, what)
+        let message = format!("undeclared reference to '{name}' (in container '')");
+        self.report(at, message)
     }
 
     pub(super) fn mismatch(&mut self, at: usize, expected: &Type, found: &Type) -> Type {
@@ -164,7 +164,7 @@ impl Checker<'_> {
         let operand = self.resolve(&operand);
         let (target, optional) = match operand.unwrapped() {
             Some(target) => (target.clone(), true),
-            None => (operand, select.way == Way::Optional),
+            None => (operand, select.mode == SelectMode::Optional),
         };
         let found = self.field(tree.at, &target, &select.field);
         let found = if optional {
@@ -172,8 +172,8 @@ impl Checker<'_> {
         } else {
             found
         };
-        match select.way {
-            Way::Test => Type::Bool,
+        match select.mode {
+            SelectMode::Test => Type::Bool,
             _ => self.resolve(&found),
         }
     }

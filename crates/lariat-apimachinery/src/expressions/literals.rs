@@ -11,7 +11,7 @@ use crate::{go_duration, go_regex, go_time};
 
 /// The parts of a list or a map whose types must be the same ones.
 #[derive(Debug)]
-pub(super) struct Same {
+pub(super) struct Homogeneous {
     pub(super) parts: Vec<(usize, Type)>,
     /// Only the first part that differs is reported.
     pub(super) once: bool,

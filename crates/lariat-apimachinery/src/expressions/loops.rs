@@ -49,11 +49,11 @@ impl Checker<'_> {
                 same(Type::Dyn)
             }
             other => {
-                let what = format!(
+                let message = format!(
                     "expression of type '{}' cannot be range of a comprehension (must be list, map, or dynamic)",
                     other.shown()
                 );
-                same(self.report(range.at, what))
+                same(self.report(range.at, message))
             }
         }
     }

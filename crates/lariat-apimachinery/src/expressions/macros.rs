@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use super::source::Wrong;
-use super::tree::{Kind, Literal, Loop, Tree, Way};
+use super::source::Fault;
+use super::tree::{Kind, Literal, Loop, SelectMode, Tree};
 
 /// The accumulator of a comprehension; no identifier can have this name.
 const RESULT: &str = "@result";
@@ -21,7 +21,7 @@ pub(super) fn expand(
     target: Option<Tree>,
     mut arguments: Vec<Tree>,
     binds: bool,
-) -> Result<Tree, Wrong> {
+) -> Result<Tree, Fault> {
     let count = arguments.len();
     let Some(target) = target else {
         return if name == "has" && count == 1 {
@@ -52,36 +52,47 @@ pub(super) fn expand(
             Ok(with.bound(SORTED, target, call))
         }
         ("bind", 3) if binds && matches!(&target.kind, Kind::Name(name) if name == "cel") => {
-            let what = "cel.bind() variable names must be simple identifiers";
+            let message = "cel.bind() variable names must be simple identifiers";
             let result = arguments.remove(2);
             let value = arguments.remove(1);
-            Ok(with.bound(&simple(&arguments[0], what)?, value, result))
+            Ok(with.bound(&simple(&arguments[0], message)?, value, result))
         }
         _ => Ok(Tree::method(at, name, Some(Rc::new(target)), arguments)),
     }
 }
 
-fn has(at: usize, argument: Tree) -> Result<Tree, Wrong> {
+fn has(at: usize, argument: Tree) -> Result<Tree, Fault> {
     match argument.kind {
-        Kind::Select(select) if select.way == Way::Plain => {
-            Ok(Tree::select(at, select.operand, select.field, Way::Test))
-        }
-        _ => Err(Wrong {
+        Kind::Select(select) if select.mode == SelectMode::Plain => Ok(Tree::select(
+            at,
+            select.operand,
+            select.field,
+            SelectMode::Test,
+        )),
+        _ => Err(Fault {
             at: argument.at,
-            what: "invalid argument to has() macro".to_owned(),
+            message: "invalid argument to has() macro".to_owned(),
         }),
     }
 }
 
 /// Returns the name that an argument is.
-fn simple(argument: &Tree, otherwise: &str) -> Result<String, Wrong> {
+fn simple(argument: &Tree, otherwise: &str) -> Result<String, Fault> {
     match &argument.kind {
         Kind::Name(name) => Ok(name.clone()),
-        _ => Err(Wrong {
+        _ => Err(Fault {
             at: argument.at,
-            what: otherwise.to_owned(),
+            message: otherwise.to_owned(),
         }),
     }
+}
+
+/// What a loop does: the beginning, condition, step and result.
+struct Body {
+    begin: Tree,
+    condition: Tree,
+    step: Tree,
+    result: Tree,
 }
 
 /// Makes what a macro stands for: all parts are at its bracket.
@@ -119,31 +130,36 @@ impl Macro {
         range: Tree,
         mut arguments: Vec<Tree>,
         variables: usize,
-    ) -> Result<Tree, Wrong> {
-        let what = match (name, variables) {
+    ) -> Result<Tree, Fault> {
+        let message = match (name, variables) {
             ("map" | "filter", _) => "argument is not an identifier",
             _ => "argument must be a simple name",
         };
         let names = &arguments[..variables];
         let mut found = Vec::new();
         for argument in names {
-            found.push(simple(argument, what)?);
+            found.push(simple(argument, message)?);
         }
         if variables == 2 && found[0] == found[1] {
-            let what = format!("duplicate variable name: {}", found[0]);
+            let message = format!("duplicate variable name: {}", found[0]);
             let at = arguments[1].at;
-            return Err(Wrong { at, what });
+            return Err(Fault { at, message });
         }
         let overwriting = |name: &String| name == RESULT || name == "__result__";
         if let Some(at) = found.iter().position(overwriting) {
-            return Err(Wrong {
+            return Err(Fault {
                 at: arguments[at].at,
-                what: "iteration variable overwrites accumulator variable".to_owned(),
+                message: "iteration variable overwrites accumulator variable".to_owned(),
             });
         }
         let first = arguments[0].clone();
         arguments.drain(..variables);
-        let (begin, condition, step, result) = self.body(name, first, arguments);
+        let Body {
+            begin,
+            condition,
+            step,
+            result,
+        } = self.body(name, first, arguments);
         let kind = Kind::Loop(Box::new(Loop {
             range,
             variables: found,
@@ -156,23 +172,23 @@ impl Macro {
         Ok(Tree::new(self.at, kind))
     }
 
-    /// Returns the beginning, condition, step and result of a loop.
-    fn body(
-        self,
-        name: &str,
-        variable: Tree,
-        mut arguments: Vec<Tree>,
-    ) -> (Tree, Tree, Tree, Tree) {
+    /// Returns what a loop does.
+    fn body(self, name: &str, variable: Tree, mut arguments: Vec<Tree>) -> Body {
         let always = || self.literal(Literal::Bool);
         let Some(last) = arguments.pop() else {
-            return (always(), always(), always(), always());
+            return Body {
+                begin: always(),
+                condition: always(),
+                step: always(),
+                result: always(),
+            };
         };
         let choose = |condition, step| self.call("_?_:_", vec![condition, step, self.result()]);
         let add = |item| {
             let list = self.list(vec![item]);
             self.call("_+_", vec![self.result(), list])
         };
-        match name {
+        let (begin, condition, step, result) = match name {
             "all" | "exists" => {
                 let (step, tested) = match name {
                     "all" => ("_&&_", self.result()),
@@ -209,6 +225,12 @@ impl Macro {
                 };
                 (begin, always(), step, self.result())
             }
+        };
+        Body {
+            begin,
+            condition,
+            step,
+            result,
         }
     }
 
@@ -231,11 +253,11 @@ impl Macro {
         name: &str,
         target: &Rc<Tree>,
         mut arguments: Vec<Tree>,
-    ) -> Result<Tree, Wrong> {
+    ) -> Result<Tree, Fault> {
         let method = |name| Tree::method(self.at, name, Some(Rc::clone(target)), Vec::new());
-        let what = format!("{name}() variable name must be a simple identifier");
+        let message = format!("{name}() variable name must be a simple identifier");
         let result = arguments.remove(1);
-        let variable = simple(&arguments[0], &what)?;
+        let variable = simple(&arguments[0], &message)?;
         let mut mapped = self.bound(&variable, method("value"), result);
         if name == "optMap" {
             mapped = self.call("optional.of", vec![mapped]);

@@ -1,11 +1,11 @@
 //! The parser of expressions.
 //!
-//! What it cannot read is `None`: the interpreter's parser has reported it, or nothing is known of it.
+//! TokenKind it cannot read is `None`: the interpreter's parser has reported it, or nothing is known of it.
 
 use super::macros;
-use super::source::Wrong;
-use super::token::{Token, What, is_reserved, tokens};
-use super::tree::{Entry, Kind, Setting, Tree, Way};
+use super::source::Fault;
+use super::token::{Token, TokenKind, is_reserved, tokens};
+use super::tree::{Entry, Kind, SelectMode, Setting, Tree};
 
 /// Operators of two operands, from those that bind least.
 const LEVELS: [&[&str]; 3] = [
@@ -15,21 +15,21 @@ const LEVELS: [&[&str]; 3] = [
 ];
 
 /// Parses an expression; `binds` enables `cel.bind`.
-pub(super) fn parse(text: &str, binds: bool) -> Option<Result<Tree, Vec<Wrong>>> {
+pub(super) fn parse(text: &str, binds: bool) -> Option<Result<Tree, Vec<Fault>>> {
     let mut parser = Parser {
         tokens: tokens(text)?,
         next: 0,
         binds,
-        wrong: Vec::new(),
+        faults: Vec::new(),
     };
     let tree = parser.expression()?;
-    if !matches!(parser.peek().what, What::End) {
+    if !matches!(parser.peek().kind, TokenKind::End) {
         return None;
     }
-    Some(if parser.wrong.is_empty() {
+    Some(if parser.faults.is_empty() {
         Ok(tree)
     } else {
-        Err(parser.wrong)
+        Err(parser.faults)
     })
 }
 
@@ -38,7 +38,7 @@ struct Parser {
     /// The index of the next token; the last one, the end, is never taken.
     next: usize,
     binds: bool,
-    wrong: Vec<Wrong>,
+    faults: Vec<Fault>,
 }
 
 impl Parser {
@@ -53,8 +53,8 @@ impl Parser {
 
     fn take_of(&mut self, signs: &[&str]) -> Option<(usize, &'static str)> {
         let token = self.peek();
-        match token.what {
-            What::Sign(sign) if signs.contains(&sign) => {
+        match token.kind {
+            TokenKind::Sign(sign) if signs.contains(&sign) => {
                 let at = token.at;
                 self.next += 1;
                 Some((at, sign))
@@ -65,7 +65,7 @@ impl Parser {
 
     fn name(&mut self) -> Option<(usize, String)> {
         let token = self.peek();
-        let What::Name(name) = &token.what else {
+        let TokenKind::Name(name) = &token.kind else {
             return None;
         };
         let found = (token.at, name.clone());
@@ -128,7 +128,7 @@ impl Parser {
             count += 1;
         }
         // A sign in front of a number belongs to it.
-        let number = What::is_number(&self.peek().what);
+        let number = TokenKind::is_number(&self.peek().kind);
         if number && sign == "-" && count == 1 {
             self.tokens[self.next].at = at;
             return self.member();
@@ -153,12 +153,12 @@ impl Parser {
             }
             let (_, name) = self.name()?;
             if optional {
-                tree = Tree::select(at, tree, name, Way::Optional);
+                tree = Tree::select(at, tree, name, SelectMode::Optional);
             } else if let Some(open) = self.take("(") {
                 let arguments = self.arguments()?;
                 tree = self.called(open, name, Some(tree), arguments);
             } else {
-                tree = Tree::select(at, tree, name, Way::Plain);
+                tree = Tree::select(at, tree, name, SelectMode::Plain);
             }
         }
         Some(tree)
@@ -171,8 +171,8 @@ impl Parser {
         target: Option<Tree>,
         arguments: Vec<Tree>,
     ) -> Tree {
-        macros::expand(at, &name, target, arguments, self.binds).unwrap_or_else(|wrong| {
-            self.wrong.push(wrong);
+        macros::expand(at, &name, target, arguments, self.binds).unwrap_or_else(|fault| {
+            self.faults.push(fault);
             Tree::new(at, Kind::Name(name))
         })
     }
@@ -192,7 +192,7 @@ impl Parser {
     }
 
     fn primary(&mut self) -> Option<Tree> {
-        if let What::Literal(literal) = self.peek().what.clone() {
+        if let TokenKind::Literal(literal) = self.peek().kind.clone() {
             let at = self.peek().at;
             self.next += 1;
             return Some(Tree::new(at, Kind::Literal(literal)));
@@ -223,9 +223,9 @@ impl Parser {
             return self.settings(open, name);
         }
         if is_reserved(&first) {
-            let what = format!("reserved identifier: {first}");
+            let message = format!("reserved identifier: {first}");
             let at = dot.unwrap_or(at);
-            self.wrong.push(Wrong { at, what });
+            self.faults.push(Fault { at, message });
         }
         if let Some(open) = self.take("(") {
             let arguments = self.arguments()?;
@@ -238,9 +238,9 @@ impl Parser {
     fn ids_of_struct(&mut self) -> Option<Vec<String>> {
         let (begin, mut ids) = (self.next, Vec::new());
         loop {
-            match self.peek().what {
-                What::Sign("{") => return Some(ids),
-                What::Sign(".") => self.next += 1,
+            match self.peek().kind {
+                TokenKind::Sign("{") => return Some(ids),
+                TokenKind::Sign(".") => self.next += 1,
                 _ => break,
             }
             match self.name() {
@@ -299,8 +299,8 @@ impl Parser {
 
     /// Takes a comma, which may be left out before the end of a list.
     fn comma(&mut self, end: &str) -> Option<()> {
-        match self.peek().what {
-            What::Sign(sign) if sign == end => Some(()),
+        match self.peek().kind {
+            TokenKind::Sign(sign) if sign == end => Some(()),
             _ => self.take(",").map(|_| ()),
         }
     }

@@ -1,11 +1,11 @@
 //! What is wrong in a text, in the words and with the place that the server's compiler shows.
 
-/// What is wrong at a place.
+/// A fault of an expression and its place.
 #[derive(Debug)]
-pub(super) struct Wrong {
+pub(super) struct Fault {
     /// In characters from the beginning of the text.
     pub(super) at: usize,
-    pub(super) what: String,
+    pub(super) message: String,
 }
 
 /// Only so many errors are shown.
@@ -15,19 +15,19 @@ const LONGEST: usize = 16384;
 
 /// Returns the message about all that is wrong, by place.
 // `Errors.ToDisplayString`.
-pub(super) fn message(text: &str, mut wrong: Vec<Wrong>) -> String {
-    let more = wrong.len().saturating_sub(MOST);
-    wrong.truncate(MOST);
-    wrong.sort_by_key(|each| each.at);
-    let mut shown: Vec<String> = wrong.iter().map(|each| one(text, each)).collect();
+pub(super) fn message(text: &str, mut faults: Vec<Fault>) -> String {
+    let more = faults.len().saturating_sub(MOST);
+    faults.truncate(MOST);
+    faults.sort_by_key(|each| each.at);
+    let mut shown: Vec<String> = faults.iter().map(|each| one(text, each)).collect();
     if more > 0 {
         shown.push(format!("{more} more errors were truncated"));
     }
     shown.join("\n")
 }
 
-fn one(text: &str, wrong: &Wrong) -> String {
-    let (mut number, mut column, mut line) = (1, wrong.at, "");
+fn one(text: &str, fault: &Fault) -> String {
+    let (mut number, mut column, mut line) = (1, fault.at, "");
     for each in text.split('\n') {
         line = each;
         let length = each.chars().count();
@@ -38,7 +38,7 @@ fn one(text: &str, wrong: &Wrong) -> String {
         column -= length + 1;
         number += 1;
     }
-    let shown = format!("ERROR: <input>:{number}:{}: {}", column + 1, wrong.what);
+    let shown = format!("ERROR: <input>:{number}:{}: {}", column + 1, fault.message);
     if line.len() > LONGEST {
         return shown;
     }

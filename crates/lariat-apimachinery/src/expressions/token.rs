@@ -8,11 +8,11 @@ use super::tree::Literal;
 #[derive(Debug, Clone)]
 pub(super) struct Token {
     pub(super) at: usize,
-    pub(super) what: What,
+    pub(super) kind: TokenKind,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum What {
+pub(super) enum TokenKind {
     Name(String),
     Literal(Literal),
     /// An operator or a bracket.
@@ -20,7 +20,7 @@ pub(super) enum What {
     End,
 }
 
-impl What {
+impl TokenKind {
     /// Returns whether this is a number that may have a sign.
     pub(super) fn is_number(&self) -> bool {
         matches!(self, Self::Literal(Literal::Int | Literal::Double))
@@ -94,7 +94,7 @@ pub(crate) fn extent(text: &str) -> Extent {
     let (mut open, mut extent) = (0, Extent::default());
     if let Some(tokens) = tokens(text) {
         for token in tokens {
-            if let What::Sign(sign) = token.what {
+            if let TokenKind::Sign(sign) = token.kind {
                 extent.add(&mut open, sign);
             }
         }
@@ -122,39 +122,39 @@ pub(super) fn tokens(text: &str) -> Option<Vec<Token>> {
         } else if rest.starts_with(&['/', '/']) {
             at += rest.iter().position(|c| *c == '\n').unwrap_or(rest.len());
         } else {
-            let (what, length) = token(rest, first)?;
-            found.push(Token { at, what });
+            let (kind, length) = token(rest, first)?;
+            found.push(Token { at, kind });
             at += length;
         }
     }
-    let what = What::End;
-    found.push(Token { at, what });
+    let kind = TokenKind::End;
+    found.push(Token { at, kind });
     Some(found)
 }
 
-fn token(rest: &[char], first: char) -> Option<(What, usize)> {
+fn token(rest: &[char], first: char) -> Option<(TokenKind, usize)> {
     if let Some((literal, length)) = text(rest) {
-        return Some((What::Literal(literal), length));
+        return Some((TokenKind::Literal(literal), length));
     }
     let is_digit = |at: usize| rest.get(at).is_some_and(char::is_ascii_digit);
     if is_digit(0) || first == '.' && is_digit(1) {
-        return number(rest).map(|(literal, length)| (What::Literal(literal), length));
+        return number(rest).map(|(literal, length)| (TokenKind::Literal(literal), length));
     }
     if first == '_' || first.is_ascii_alphabetic() {
         let is_part = |c: &&char| **c == '_' || c.is_ascii_alphanumeric();
         let name: String = rest.iter().take_while(is_part).collect();
         let length = name.len();
-        let what = match name.as_str() {
-            "true" | "false" => What::Literal(Literal::Bool),
-            "null" => What::Literal(Literal::Null),
-            "in" => What::Sign("in"),
-            _ => What::Name(name),
+        let kind = match name.as_str() {
+            "true" | "false" => TokenKind::Literal(Literal::Bool),
+            "null" => TokenKind::Literal(Literal::Null),
+            "in" => TokenKind::Sign("in"),
+            _ => TokenKind::Name(name),
         };
-        return Some((what, length));
+        return Some((kind, length));
     }
     let is_next = |sign: &&&str| sign.chars().eq(rest.iter().copied().take(sign.len()));
     let sign = *SIGNS.iter().find(is_next)?;
-    Some((What::Sign(sign), sign.len()))
+    Some((TokenKind::Sign(sign), sign.len()))
 }
 
 fn number(rest: &[char]) -> Option<(Literal, usize)> {

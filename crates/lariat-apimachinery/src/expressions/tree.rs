@@ -43,12 +43,12 @@ pub(super) enum Literal {
 pub(super) struct Select {
     pub(super) operand: Tree,
     pub(super) field: String,
-    pub(super) way: Way,
+    pub(super) mode: SelectMode,
 }
 
 /// How a field is selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum SelectMode {
     Plain,
     /// `has(…)`.
     Test,
@@ -118,11 +118,11 @@ impl Tree {
         Self::new(at, Kind::Call(Box::new(call)))
     }
 
-    pub(super) fn select(at: usize, operand: Self, field: String, way: Way) -> Self {
+    pub(super) fn select(at: usize, operand: Self, field: String, mode: SelectMode) -> Self {
         let select = Select {
             operand,
             field,
-            way,
+            mode,
         };
         Self::new(at, Kind::Select(Box::new(select)))
     }
@@ -132,7 +132,7 @@ impl Tree {
         let (mut parts, mut tree) = (Vec::new(), self);
         loop {
             match &tree.kind {
-                Kind::Select(select) if select.way == Way::Plain => {
+                Kind::Select(select) if select.mode == SelectMode::Plain => {
                     parts.push(select.field.as_str());
                     tree = &select.operand;
                 }

@@ -9,6 +9,14 @@ use super::types::Type;
 /// The most comparisons of types; the size of nested map types is exponential.
 const MOST_STEPS: usize = 1_000_000;
 
+/// The result of a try to bind a variable to a type.
+struct Substitution {
+    /// The variable may stand for the type.
+    is_consistent: bool,
+    /// The variable stood for a type before.
+    was_bound: bool,
+}
+
 /// What the variables of types stand for.
 #[derive(Debug, Default)]
 pub(super) struct Bindings {
@@ -86,14 +94,13 @@ impl Bindings {
             return true;
         }
         if let Type::Variable(number) = second {
-            match self.substitute(first, *number) {
-                (true, _) => return true,
-                (false, true) => return false,
-                (false, false) => {}
+            let found = self.substitute(first, *number);
+            if found.is_consistent || found.was_bound {
+                return found.is_consistent;
             }
         }
         if let Type::Variable(number) = first {
-            return self.substitute(second, *number).0;
+            return self.substitute(second, *number).is_consistent;
         }
         let is_open = |kind: &Type| kind.is_dyn() || *kind == Type::Error;
         if is_open(first) || is_open(second) {
@@ -113,32 +120,38 @@ impl Bindings {
     }
 
     /// Binds a variable to a type, unless it has another one.
-    ///
-    /// Returns whether the binding is consistent, and whether the variable was bound before.
     // `isValidTypeSubstitution`.
-    fn substitute(&mut self, kind: &Type, number: usize) -> (bool, bool) {
+    fn substitute(&mut self, kind: &Type, number: usize) -> Substitution {
+        let bound = |is_consistent| Substitution {
+            is_consistent,
+            was_bound: true,
+        };
+        let unbound = |is_consistent| Substitution {
+            is_consistent,
+            was_bound: false,
+        };
         let variable = Type::Variable(number);
         if *kind == variable {
-            return (true, true);
+            return bound(true);
         }
-        if let Some(bound) = self.bound[number].clone() {
-            if *kind == bound {
-                return (true, true);
+        if let Some(before) = self.bound[number].clone() {
+            if *kind == before {
+                return bound(true);
             }
-            if !self.assign(kind, &bound) {
-                return (false, true);
+            if !self.assign(kind, &before) {
+                return bound(false);
             }
-            let general = most_general(kind, &bound).clone();
+            let general = most_general(kind, &before).clone();
             if self.is_free_of(&general, number) {
                 self.bind(number, general);
             }
-            return (true, true);
+            return bound(true);
         }
         if self.is_free_of(kind, number) {
             self.bind(number, kind.clone());
-            return (true, false);
+            return unbound(true);
         }
-        (false, false)
+        unbound(false)
     }
 
     /// Returns whether a variable is not inside of a type, since no type contains itself.
