@@ -2,7 +2,10 @@
 //!
 //! Source: `k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation`.
 
+#[cfg(test)]
+mod answers;
 mod conversion;
+mod costs;
 mod lists;
 mod names;
 mod parts;

@@ -13,5 +13,7 @@ pub(super) struct Position<'a> {
     pub(super) no_default: Option<&'a str>,
     /// The list around it whose elements have no keys.
     pub(super) uncorrelated: Option<&'a str>,
+    /// How many values of the schema there are in an object; `None` for any number.
+    pub(super) most_values: Option<u64>,
     pub(super) tolerated: Tolerated,
 }

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::parts::{array, text};
+use super::costs;
+use super::parts::{array, flag, text};
 use super::position::Position;
 use super::schema::Found;
 use crate::cause::StatusCause;
@@ -37,24 +38,67 @@ pub(super) fn check_rules(
     if rules.is_empty() || !may_compile(found) {
         return;
     }
-    let causes = &mut found.of_rules;
-    for fault in structural::check_rules(schema, place.root) {
-        let path = format!("{}.x-kubernetes-validations[{}]", place.path, fault.at);
-        let field = format!("{path}.{}", fault.member);
-        let rule = &rules[fault.at];
-        if fault.member == "optionalOldSelf" {
-            let value = &rule["optionalOldSelf"];
-            causes.push(StatusCause::invalid(&field, value, &fault.detail));
-        } else if !fault.detail.is_empty() {
-            let message = format!("Invalid value: {}: {}", shown(rule), fault.detail);
-            causes.push(StatusCause::new("FieldValueInvalid", &field, message));
-        // In a list without keys no old item belongs to a new one, so `oldSelf` could never be set.
-        } else if let Some(list) = place.uncorrelated.filter(|_| fault.uses_old_self) {
-            let detail = format!(
-                "oldSelf cannot be used on the uncorrelatable portion of the schema within {list}"
-            );
-            causes.push(StatusCause::invalid(&field, &rule["rule"], &detail));
+    let is_resource = place.root || flag(schema, "x-kubernetes-embedded-resource");
+    let checked = structural::check_rules(schema, is_resource);
+    let most_values = place.most_values.unwrap_or(checked.most_values);
+    for (at, (rule, checked)) in rules.iter().zip(&checked.rules).enumerate() {
+        let path = format!("{}.x-kubernetes-validations[{at}]", place.path);
+        let cost = checked.cost.saturating_mul(most_values);
+        check_cost("rule", &path, cost, place, found);
+        check_compiled("rule", &path, rule, checked.fault.as_deref(), found);
+        let message = "messageExpression";
+        check_compiled(
+            message,
+            &path,
+            rule,
+            checked.message_fault.as_deref(),
+            found,
+        );
+        check_cost(message, &path, checked.message_cost, place, found);
+        check_old_self(rule, &path, checked.uses_old_self, place, found);
+    }
+}
+
+fn check_cost(member: &str, path: &str, cost: u64, place: Position<'_>, found: &mut Found) {
+    let field = format!("{path}.{member}");
+    if !place.tolerated.rule_costs {
+        let what = format!("estimated {member} cost");
+        found.of_rules.extend(costs::check(&what, &field, cost));
+    }
+    found.costs.add(&field, cost);
+}
+
+fn check_compiled(member: &str, path: &str, rule: &Value, fault: Option<&str>, found: &mut Found) {
+    if let Some(fault) = fault {
+        let message = format!("Invalid value: {}: {fault}", shown(rule));
+        let cause = StatusCause::new("FieldValueInvalid", &format!("{path}.{member}"), message);
+        found.of_rules.push(cause);
+    }
+}
+
+fn check_old_self(
+    rule: &Value,
+    path: &str,
+    uses_old_self: bool,
+    place: Position<'_>,
+    found: &mut Found,
+) {
+    let mut invalid = |member: &str, detail: &str| {
+        let field = format!("{path}.{member}");
+        let cause = StatusCause::invalid(&field, &rule[member], detail);
+        found.of_rules.push(cause);
+    };
+    if !uses_old_self {
+        if rule["optionalOldSelf"].is_boolean() {
+            let detail = "may not be set if oldSelf is not used in rule";
+            invalid("optionalOldSelf", detail);
         }
+    // In a list without keys no old item belongs to a new one, so `oldSelf` could never be set.
+    } else if let Some(list) = place.uncorrelated {
+        let detail = format!(
+            "oldSelf cannot be used on the uncorrelatable portion of the schema within {list}"
+        );
+        invalid("rule", &detail);
     }
 }
 

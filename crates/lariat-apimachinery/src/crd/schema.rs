@@ -4,6 +4,7 @@
 
 use serde_json::Value;
 
+use super::costs::{Costs, most_below};
 use super::lists;
 use super::parts::{array, flag, is_set, text};
 use super::position::Position;
@@ -101,19 +102,23 @@ pub(super) fn check(
         path,
         root,
         tolerated,
+        most_values: Some(1),
         ..Position::default()
     };
     let mut found = Found {
         of_schema: causes,
         of_rules: Vec::new(),
+        costs: Costs::default(),
     };
     check_schema(schema, place, may_have_rules, &mut found);
     // `AllErrors`: rules come last, however deep they are.
     let mut causes = found.of_schema;
     causes.append(&mut found.of_rules);
+    let mut costs = found.costs.causes(path);
     if let Some(reason) = unconverted.filter(|_| causes.is_empty()) {
         causes.push(StatusCause::invalid(path, &"".into(), reason));
     }
+    causes.append(&mut costs);
     causes
 }
 
@@ -144,6 +149,7 @@ fn check_root(schema: &Value, path: &str) -> Option<StatusCause> {
 pub(super) struct Found {
     pub(super) of_schema: Vec<StatusCause>,
     pub(super) of_rules: Vec<StatusCause>,
+    pub(super) costs: Costs,
 }
 
 /// Checks a schema and all below it.
@@ -215,8 +221,11 @@ fn check_members(schema: &Value, place: Position<'_>, causes: &mut Vec<StatusCau
 
 fn check_below(schema: &Value, place: Position<'_>, rules: bool, found: &mut Found) {
     let child = |member: &str| format!("{}.{member}", place.path);
+    let below = most_below(schema);
+    let most_values = place.most_values.zip(below);
     let inner = Position {
         root: false,
+        most_values: most_values.map(|(around, each)| around.saturating_mul(each)),
         ..place
     };
     if let Some(additional) = schema.get("additionalProperties").filter(|a| a.is_object()) {

@@ -155,6 +155,8 @@ fn tolerated_after(old: &Value) -> Tolerated {
         unpruned_defaults: schemas().any(unpruned),
         sets: any(lists::has_composite_set),
         keys: any(lists::has_vague_keys),
+        // Decided for each version.
+        rule_costs: false,
         review_versions: !reviews.is_empty() && !conversion::has_known_version(reviews),
         bundle: !conversion::is_bundle(text(&webhook["clientConfig"], "caBundle")),
     }

@@ -6,17 +6,24 @@ use super::validate;
 use crate::cause::StatusCause;
 use crate::object::Object;
 
+/// The path of the schema of a CRD with one version.
+pub(super) const ROOT: &str = "spec.validation.openAPIV3Schema";
+
 /// Returns a valid CRD with the given schema of `spec.x`.
 fn with_schema(schema: &Value) -> Value {
+    let spec = json!({"type": "object", "properties": {"x": schema}});
+    with_root(&json!({"type": "object", "properties": {"spec": spec}}))
+}
+
+/// Returns a valid CRD with a schema.
+pub(super) fn with_root(schema: &Value) -> Value {
     json!({
         "metadata": {"name": "ams.am.example.com"},
         "spec": {
             "group": "am.example.com", "scope": "Namespaced",
             "names": {"plural": "ams", "singular": "am", "kind": "Am", "listKind": "AmList"},
             "versions": [{"name": "v1", "served": true, "storage": true, "schema": {
-                "openAPIV3Schema": {"type": "object", "properties": {
-                    "spec": {"type": "object", "properties": {"x": schema}},
-                }},
+                "openAPIV3Schema": schema,
             }}],
             "conversion": {"strategy": "None"},
         },
@@ -28,7 +35,7 @@ fn object(value: &Value) -> &Object {
     value.as_object().expect("it is an object")
 }
 
-fn causes(new: &Value, old: Option<&Value>) -> Vec<String> {
+pub(super) fn causes(new: &Value, old: Option<&Value>) -> Vec<String> {
     let causes = validate(object(new), old.map(object));
     causes.iter().map(StatusCause::text).collect()
 }

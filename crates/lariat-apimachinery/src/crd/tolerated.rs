@@ -17,6 +17,8 @@ pub(super) struct Tolerated {
     pub(super) sets: bool,
     /// Keys of lists that may be missing or null.
     pub(super) keys: bool,
+    /// Rules that are too expensive, in a schema that stays as it is.
+    pub(super) rule_costs: bool,
     /// Conversions without a known version of their reviews.
     pub(super) review_versions: bool,
     /// Certificates of the conversion's webhook that cannot be read.

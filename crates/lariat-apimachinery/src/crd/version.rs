@@ -56,6 +56,7 @@ pub(super) fn check(
     let shared = members.map(is_shared);
     let is_schema_shared = shared[0];
     let (mut own, mut common) = (Vec::new(), Vec::new());
+    let before = |version: &Value| old.iter().find(|old| old["name"] == version["name"]);
     for (at, version) in versions.iter().enumerate() {
         let path = format!("spec.versions[{at}]");
         own.extend(check_deprecation(version, &path));
@@ -63,11 +64,11 @@ pub(super) fn check(
         for (member, _) in members.iter().zip(shared).filter(|(_, shared)| !shared) {
             let path = format!("{path}.{member}");
             let scope = Scope {
-                old: old.iter().find(|old| old["name"] == version["name"]),
+                old: before(version),
                 has_status: has_status(version),
                 // A shared schema is no longer at the version when its fields are checked.
                 has_schema: !is_schema_shared && version["schema"]["openAPIV3Schema"].is_object(),
-                tolerated,
+                tolerated: with_costs(tolerated, version, before(version)),
             };
             own.extend(check_member(version, member, scope, &path));
         }
@@ -84,11 +85,20 @@ pub(super) fn check(
             old: old.first(),
             has_status: any_status,
             has_schema: is_schema_shared && first["schema"].is_object(),
-            tolerated,
+            tolerated: with_costs(tolerated, first, before(first)),
         };
         common.extend(check_member(first, member, scope, &path));
     }
     (own, common)
+}
+
+/// Tolerates the costs of rules in a schema that stays as it is.
+// `suppressExpressionCostForUnchangedSchema`.
+fn with_costs(tolerated: Tolerated, version: &Value, old: Option<&Value>) -> Tolerated {
+    Tolerated {
+        rule_costs: old.is_some_and(|old| old["schema"] == version["schema"]),
+        ..tolerated
+    }
 }
 
 fn has_status(version: &Value) -> bool {

@@ -1,10 +1,11 @@
 //! The types of calls.
 
 use super::check::Checker;
+use super::facts::Called;
 use super::functions::{self, Signature};
 use super::literals::{Argument, invalid_argument, is_number_as_duration, wrong_count};
 use super::source::Fault;
-use super::tree::{Call, Tree};
+use super::tree::Call;
 use super::types::Type;
 
 /// A function that is called.
@@ -13,21 +14,32 @@ struct Function<'a> {
     signatures: &'static [Signature],
     /// Whether the first argument is the target.
     is_method: bool,
+    call: &'a Call,
 }
 
 impl<'a> Function<'a> {
-    fn of(name: &'a str, signatures: &'static [Signature]) -> Self {
+    fn of(name: &'a str, signatures: &'static [Signature], call: &'a Call) -> Self {
         Self {
             name,
             signatures,
             is_method: false,
+            call,
         }
     }
 
-    fn method(name: &'a str, signatures: &'static [Signature]) -> Self {
+    fn method(signatures: &'static [Signature], call: &'a Call) -> Self {
         Self {
             is_method: true,
-            ..Self::of(name, signatures)
+            ..Self::of(&call.name, signatures, call)
+        }
+    }
+
+    /// Returns what is known of the call.
+    fn called(&self, signatures: Vec<&'static Signature>) -> Called {
+        let has_other_name = self.name != self.call.name;
+        Called {
+            qualified: has_other_name.then(|| self.name.to_owned()),
+            signatures,
         }
     }
 }
@@ -76,11 +88,13 @@ impl Checker<'_> {
         };
         let Some(target) = &call.target else {
             return match find(&call.name) {
-                Some(_) if matches!(call.name.as_str(), "_&&_" | "_||_") => {
-                    self.logic(&call.arguments, arguments)
-                }
                 Some(signatures) => {
-                    self.overload(at, &Function::of(&call.name, signatures), arguments)
+                    let function = Function::of(&call.name, signatures, call);
+                    if matches!(call.name.as_str(), "_&&_" | "_||_") {
+                        self.logic(&function, arguments)
+                    } else {
+                        self.overload(at, &function, arguments)
+                    }
                 }
                 None => self.undeclared(at, &call.name),
             };
@@ -89,23 +103,22 @@ impl Checker<'_> {
         if let Some(name) = target.qualified() {
             let name = format!("{name}.{}", call.name);
             if let Some(signatures) = find(&name) {
-                return self.overload(at, &Function::of(&name, signatures), arguments);
+                return self.overload(at, &Function::of(&name, signatures, call), arguments);
             }
         }
         let signatures = find(&call.name);
         let target = self.visit(target);
         arguments.insert(0, target);
         match signatures {
-            Some(signatures) => {
-                self.overload(at, &Function::method(&call.name, signatures), arguments)
-            }
+            Some(signatures) => self.overload(at, &Function::method(signatures, call), arguments),
             None => self.undeclared(at, &call.name),
         }
     }
 
-    fn logic(&mut self, terms: &[Tree], kinds: &[Type]) -> Type {
+    fn logic(&mut self, function: &Function<'_>, kinds: &[Type]) -> Type {
+        self.note(function, function.signatures.iter().collect());
         let mut result = Type::Bool;
-        for (term, kind) in terms.iter().zip(kinds) {
+        for (term, kind) in function.call.arguments.iter().zip(kinds) {
             if !self.bindings.fits(kind, &Type::Bool) {
                 result = self.mismatch(term.at, &Type::Bool, kind);
             }
@@ -115,7 +128,7 @@ impl Checker<'_> {
 
     fn overload(&mut self, at: usize, function: &Function<'_>, arguments: &[Type]) -> Type {
         let is_method = function.is_method;
-        let mut result: Option<Type> = None;
+        let (mut result, mut fitting) = (None::<Type>, Vec::new());
         for signature in function.signatures {
             if signature.is_method != is_method {
                 continue;
@@ -123,6 +136,7 @@ impl Checker<'_> {
             let Some(found) = self.try_signature(signature, arguments) else {
                 continue;
             };
+            fitting.push(signature);
             result = Some(match result {
                 // Which signature is meant is only known when the expression is evaluated.
                 Some(first) if !first.is_dyn() && found != first => Type::Dyn,
@@ -130,6 +144,7 @@ impl Checker<'_> {
                 None => found,
             });
         }
+        self.note(function, fitting);
         result.unwrap_or_else(|| {
             let shown = |kind: &Type| self.bindings.resolve(kind, true).shown();
             let shown: Vec<String> = arguments.iter().map(shown).collect();
@@ -141,6 +156,12 @@ impl Checker<'_> {
             let message = format!("found no matching overload for '{name}' applied to '{applied}'");
             self.report(at, message)
         })
+    }
+
+    fn note(&mut self, function: &Function<'_>, signatures: Vec<&'static Signature>) {
+        if let Some(facts) = &mut self.facts {
+            facts.set_called(function.call, function.called(signatures));
+        }
     }
 
     fn try_signature(&mut self, signature: &Signature, arguments: &[Type]) -> Option<Type> {

@@ -4,7 +4,9 @@
 
 use std::collections::HashMap;
 
+use super::cost::{self, Variables};
 use super::environment::Environment;
+use super::facts::Facts;
 use super::literals::{Argument, Homogeneous};
 use super::object::Field;
 use super::parse::parse;
@@ -16,12 +18,43 @@ use super::unify::Bindings;
 /// The most parts of an expression that are visited, however long it is.
 const MOST_VISITS: usize = 100_000;
 
+/// The type of an expression, and the highest cost of evaluating it.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    pub(crate) kind: Type,
+    pub(crate) cost: u64,
+}
+
 /// Returns the type of an expression; `None` for one that is not read here.
 ///
 /// # Errors
 ///
 /// The sentences of the server's compiler, with places.
 pub(crate) fn check(text: &str, environment: &Environment) -> Result<Option<Type>, String> {
+    let checked = check_and(text, environment, None, |_, _| 0)?;
+    Ok(checked.map(|checked| checked.kind))
+}
+
+/// As [`check`], and estimates the cost.
+///
+/// # Errors
+///
+/// Those of [`check`].
+pub(crate) fn check_with_cost(
+    text: &str,
+    environment: &Environment,
+    variables: Variables<'_>,
+) -> Result<Option<Checked>, String> {
+    let estimate = |tree: &Tree, facts: &Facts| cost::estimate(tree, facts, variables);
+    check_and(text, environment, Some(Facts::default()), estimate)
+}
+
+fn check_and(
+    text: &str,
+    environment: &Environment,
+    facts: Option<Facts>,
+    estimate: impl FnOnce(&Tree, &Facts) -> u64,
+) -> Result<Option<Checked>, String> {
     let shown = |faults| message(text, faults);
     let Some(tree) = parse(text, environment.binds) else {
         return Ok(None);
@@ -38,6 +71,7 @@ pub(crate) fn check(text: &str, environment: &Environment) -> Result<Option<Type
         places: Vec::new(),
         exempt: 0,
         visits: 0,
+        facts,
         most_visits: MOST_VISITS.min(1_000 + 64 * text.len()),
     };
     let found = checker.visit(&tree);
@@ -47,16 +81,19 @@ pub(crate) fn check(text: &str, environment: &Environment) -> Result<Option<Type
     if checker.faults.is_empty() {
         checker.check_literals();
     }
-    let found = checker.bindings.resolve(&found, true);
+    let kind = checker.bindings.resolve(&found, true);
+    if let Some(facts) = &mut checker.facts {
+        facts.resolve(&checker.bindings);
+    }
     // Types are incomplete once the steps are used up, which those for literals may have done.
     if checker.is_spent() {
         return Ok(None);
     }
-    if checker.faults.is_empty() {
-        Ok(Some(found))
-    } else {
-        Err(shown(checker.faults))
+    if !checker.faults.is_empty() {
+        return Err(shown(checker.faults));
     }
+    let cost = checker.facts.map_or(0, |facts| estimate(&tree, &facts));
+    Ok(Some(Checked { kind, cost }))
 }
 
 /// Checks one expression.
@@ -77,6 +114,8 @@ pub(super) struct Checker<'a> {
     /// How many calls of `format` are around; their lists may be mixed.
     pub(super) exempt: usize,
     pub(super) visits: usize,
+    /// What is found out about the parts; `None` if nobody asks.
+    pub(super) facts: Option<Facts>,
     /// The most parts to visit; a larger expression is not checked.
     ///
     /// `optMap` copies its target, so each further one in a chain doubles the expression.
@@ -120,11 +159,11 @@ impl Checker<'_> {
             Kind::Literal(literal) => match literal {
                 Literal::Null => Type::Null,
                 Literal::Bool => Type::Bool,
-                Literal::Int => Type::Int,
+                Literal::Int(_) => Type::Int,
                 Literal::Uint => Type::Uint,
                 Literal::Double => Type::Double,
                 Literal::Text(_) => Type::Text,
-                Literal::Bytes => Type::Bytes,
+                Literal::Bytes(_) => Type::Bytes,
             },
             Kind::Name(name) => match self.find(name) {
                 Some(kind) => kind,
@@ -137,7 +176,11 @@ impl Checker<'_> {
             Kind::Struct(name, settings) => self.visit_struct(tree.at, name, settings),
             Kind::Loop(each) => self.visit_loop(each),
         };
-        self.limited(kind)
+        let kind = self.limited(kind);
+        if let Some(facts) = &mut self.facts {
+            facts.set_type(tree, kind.clone());
+        }
+        kind
     }
 
     pub(super) fn local(&self, name: &str) -> Option<&Type> {
@@ -157,6 +200,9 @@ impl Checker<'_> {
             if self.local(first).is_none()
                 && let Some(kind) = self.environment.find(&name)
             {
+                if let Some(facts) = &mut self.facts {
+                    facts.set_variable(tree, name);
+                }
                 return kind;
             }
         }

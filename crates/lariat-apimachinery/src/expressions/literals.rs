@@ -60,7 +60,7 @@ pub(super) fn invalid_argument(function: &str) -> String {
 pub(super) fn is_number_as_duration(name: &str, arguments: &[Tree]) -> bool {
     let first = arguments.first();
     name == "duration"
-        && first.is_some_and(|first| matches!(first.kind, Kind::Literal(Literal::Int)))
+        && first.is_some_and(|first| matches!(first.kind, Kind::Literal(Literal::Int(_))))
 }
 
 /// Returns what is wrong with the number of values that a text is formatted with.

@@ -6,7 +6,7 @@ use super::source::Fault;
 use super::tree::{Kind, Literal, Loop, SelectMode, Tree};
 
 /// The accumulator of a comprehension; no identifier can have this name.
-const RESULT: &str = "@result";
+pub(super) const RESULT: &str = "@result";
 /// The variable for the list of `sortBy`.
 const SORTED: &str = "@__sortBy_input__";
 
@@ -199,10 +199,10 @@ impl Macro {
                 (always(), condition, step, self.result())
             }
             "exists_one" | "existsOne" => {
-                let one = || self.literal(Literal::Int);
+                let one = || self.literal(Literal::Int(1));
                 let step = choose(last, self.call("_+_", vec![self.result(), one()]));
                 let result = self.call("_==_", vec![self.result(), one()]);
-                (one(), always(), step, result)
+                (self.literal(Literal::Int(0)), always(), step, result)
             }
             "filter" => {
                 let step = choose(last, add(variable));

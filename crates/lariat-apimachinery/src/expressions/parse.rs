@@ -128,9 +128,9 @@ impl Parser {
             count += 1;
         }
         // A sign in front of a number belongs to it.
-        let number = TokenKind::is_number(&self.peek().kind);
-        if number && sign == "-" && count == 1 {
-            self.tokens[self.next].at = at;
+        let token = &mut self.tokens[self.next];
+        if sign == "-" && count == 1 && token.kind.negate() {
+            token.at = at;
             return self.member();
         }
         let operand = self.member()?;

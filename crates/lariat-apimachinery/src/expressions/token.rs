@@ -21,9 +21,12 @@ pub(super) enum TokenKind {
 }
 
 impl TokenKind {
-    /// Returns whether this is a number that may have a sign.
-    pub(super) fn is_number(&self) -> bool {
-        matches!(self, Self::Literal(Literal::Int | Literal::Double))
+    /// Puts a sign in front of a number; returns whether this is one that may have a sign.
+    pub(super) fn negate(&mut self) -> bool {
+        if let Self::Literal(Literal::Int(number)) = self {
+            *number = number.wrapping_neg();
+        }
+        matches!(self, Self::Literal(Literal::Int(_) | Literal::Double))
     }
 }
 
@@ -163,15 +166,17 @@ fn number(rest: &[char]) -> Option<(Literal, usize)> {
         from + rest.iter().take_while(|c| is_digit(c)).count()
     };
     let is_unsigned = |at: usize| matches!(rest.get(at), Some('u' | 'U'));
-    let whole = |end: usize| {
+    let whole = |begin: usize, end: usize, radix| {
         if is_unsigned(end) {
-            (Literal::Uint, end + 1)
-        } else {
-            (Literal::Int, end)
+            return (Literal::Uint, end + 1);
         }
+        let digits: String = rest[begin..end].iter().collect();
+        // The interpreter's parser refuses what is too large.
+        let number = u64::from_str_radix(&digits, radix).unwrap_or(0);
+        (Literal::Int(number.cast_signed()), end)
     };
     if rest.starts_with(&['0', 'x']) {
-        return Some(whole(digits(2, char::is_ascii_hexdigit)));
+        return Some(whole(2, digits(2, char::is_ascii_hexdigit), 16));
     }
     let mut end = digits(0, char::is_ascii_digit);
     let mut is_whole = true;
@@ -187,7 +192,7 @@ fn number(rest: &[char]) -> Option<(Literal, usize)> {
         }
     }
     Some(if is_whole {
-        whole(end)
+        whole(0, end, 10)
     } else {
         (Literal::Double, end)
     })
@@ -202,32 +207,49 @@ fn text(rest: &[char]) -> Option<(Literal, usize)> {
     let quote = *rest.get(begin).filter(|c| matches!(c, '"' | '\''))?;
     let is_triple = rest[begin..].starts_with(&[quote; 3]);
     let width = if is_triple { 3 } else { 1 };
-    let (mut at, mut value) = (begin + width, Some(String::new()));
+    let (mut at, mut value, mut bytes) = (begin + width, Some(String::new()), 0);
     loop {
         let c = *rest.get(at)?;
         if rest[at..].starts_with(&[quote; 3][..width]) {
             let literal = if is_bytes {
-                Literal::Bytes
+                Literal::Bytes(bytes)
             } else {
                 Literal::Text(value.map(Arc::from))
             };
             return Some((literal, at + width));
         }
-        let mut add = |c: Option<char>| match (&mut value, c) {
-            (Some(value), Some(c)) => value.push(c),
-            (value, _) => *value = None,
-        };
-        if c == '\\' && !is_raw {
-            add(escaped(*rest.get(at + 1)?));
-            at += 2;
+        let (c, length, size) = if c == '\\' && !is_raw {
+            // In bytes, an escape is one byte.
+            match code(&rest[at + 1..]) {
+                Some((code, length)) => (char::from_u32(code), length, 1),
+                None => (escaped(*rest.get(at + 1)?), 2, 1),
+            }
         } else {
-            add(Some(c));
-            at += 1;
-        }
+            (Some(c), 1, c.len_utf8())
+        };
+        value = value
+            .zip(c)
+            .map(|(value, c)| value + c.encode_utf8(&mut [0; 4]));
+        bytes += size;
+        at += length;
     }
 }
 
-/// Returns what an escape of one character stands for; numbers are not read.
+/// Reads the code of a character behind a backslash; returns the length of the escape too.
+fn code(rest: &[char]) -> Option<(u32, usize)> {
+    let (begin, count, radix) = match rest.first()? {
+        'x' | 'X' => (1, 2, 16),
+        'u' => (1, 4, 16),
+        'U' => (1, 8, 16),
+        '0'..='3' => (0, 3, 8),
+        _ => return None,
+    };
+    let digits: String = rest.get(begin..begin + count)?.iter().collect();
+    let code = u32::from_str_radix(&digits, radix).ok()?;
+    Some((code, 1 + begin + count))
+}
+
+/// Returns what an escape of one character stands for.
 fn escaped(c: char) -> Option<char> {
     Some(match c {
         '\\' | '\'' | '"' | '`' | '?' => c,

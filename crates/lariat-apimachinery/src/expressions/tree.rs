@@ -30,12 +30,14 @@ pub(super) enum Kind {
 pub(super) enum Literal {
     Null,
     Bool,
-    Int,
+    /// The number; any one for what is too large.
+    Int(i64),
     Uint,
     Double,
-    /// A text; `None` if its escapes are not read here.
+    /// A text; `None` if its escapes mean nothing.
     Text(Option<Arc<str>>),
-    Bytes,
+    /// How many bytes.
+    Bytes(usize),
 }
 
 /// A field of a value.

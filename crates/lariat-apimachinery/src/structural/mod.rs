@@ -30,6 +30,6 @@ mod walk;
 pub use compiled::{Structural, is_of_metadata};
 pub(crate) use fault::{duplicate, too_many};
 pub(crate) use formats::is_known as is_known_format;
+pub use rules::{CheckedRule, CheckedRules, check_rules};
 pub(crate) use rules::{Program, check_expression, compile, context, describe, run, to_cel};
-pub use rules::{RuleFault, check_rules};
 pub(crate) use walk::any_schema;

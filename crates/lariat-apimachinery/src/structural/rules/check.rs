@@ -4,28 +4,46 @@
 
 use serde_json::Value;
 
-use super::declared::declared;
+use super::declared::{Declared, LARGEST_REQUEST, declared};
 use super::program::Program;
 use super::rule::{Rule, compile};
-use crate::expressions::{self, Environment, Type};
+use crate::expressions::{self, Checked, Environment, Type, Variables};
 use crate::structural::node::Node;
 
-/// An error of one validation rule of a schema.
-#[derive(Debug)]
-pub struct RuleFault {
-    /// The index of the rule in the schema.
-    pub at: usize,
-    /// The member of the rule that is wrong.
-    pub member: &'static str,
-    /// The message.
-    pub detail: String,
+/// What the check of the rules of one schema found.
+#[derive(Debug, Default)]
+pub struct CheckedRules {
+    /// The rules, in the order of the schema.
+    pub rules: Vec<CheckedRule>,
+    /// How many values of the schema fit into one request.
+    pub most_values: u64,
+}
+
+/// What the check of one rule found.
+#[derive(Debug, Default)]
+pub struct CheckedRule {
+    /// The highest cost of evaluating the rule once; zero for one that does not compile.
+    pub cost: u64,
+    /// Why the rule does not compile.
+    pub fault: Option<String>,
+    /// The highest cost of its message expression.
+    pub message_cost: u64,
+    /// Why its message expression does not compile.
+    pub message_fault: Option<String>,
     /// Whether the rule uses `oldSelf`.
     pub uses_old_self: bool,
 }
 
+impl CheckedRules {
+    /// Returns the reasons why expressions do not compile.
+    pub fn faults(&self) -> impl Iterator<Item = &str> {
+        let rules = self.rules.iter();
+        let faults = rules.flat_map(|rule| [&rule.fault, &rule.message_fault]);
+        faults.filter_map(Option::as_deref)
+    }
+}
+
 /// Checks the rules of one schema; `root` is true for that of a whole resource.
-///
-/// A rule that uses `oldSelf` is reported too, with an empty detail.
 ///
 /// ```
 /// use lariat_apimachinery::structural::check_rules;
@@ -36,80 +54,102 @@ pub struct RuleFault {
 ///     "properties": {"size": {"type": "integer"}},
 ///     "x-kubernetes-validations": [{"rule": rule}],
 /// });
-/// assert!(check_rules(&with_rule("self.size <= 9"), false).is_empty());
-/// let faults = check_rules(&with_rule("self.size <="), false);
-/// assert!(faults[0].detail.starts_with("compilation failed"));
+/// let checked = check_rules(&with_rule("self.size <= 9"), false);
+/// assert_eq!((checked.faults().count(), checked.rules[0].cost), (0, 3));
+/// let checked = check_rules(&with_rule("self.size <="), false);
+/// assert!(checked.faults().any(|fault| fault.starts_with("compilation failed")));
 /// ```
 #[must_use]
-pub fn check_rules(schema: &Value, root: bool) -> Vec<RuleFault> {
+pub fn check_rules(schema: &Value, root: bool) -> CheckedRules {
     // Compiling the node has compiled its rules; their errors are kept in it and worded here.
     let node = Node::compile(schema);
-    let mut faults = Vec::new();
     if node.rules.is_empty() {
-        return faults;
+        return CheckedRules::default();
     }
-    let this = declared(&node, root);
-    for (at, rule) in node.rules.iter().enumerate() {
-        let mut report = |member, detail| {
-            faults.push(RuleFault {
-                at,
-                member,
-                detail,
-                uses_old_self: rule.is_transition,
-            });
-        };
-        let environment = environment_of(rule, this.as_ref());
-        let broken = check_rule(rule, &environment).err();
-        let is_broken = broken.is_some();
-        if let Some(detail) = broken {
-            report("rule", detail);
-        }
-        // `compileRule` does not look at the rest of a rule that it cannot compile: `oldSelf` counts as unused.
-        let uses_old_self = rule.is_transition && !is_broken;
-        // Reported without an error: whether `oldSelf` may be used here depends on the lists around this schema, which
-        // the caller knows.
-        if uses_old_self {
-            report("rule", String::new());
-        } else if rule.optional_old_self.is_some() {
-            let detail = "may not be set if oldSelf is not used in rule";
-            report("optionalOldSelf", detail.to_owned());
-        }
-        if !is_broken && let Err(detail) = check_message(rule, &environment) {
-            report("messageExpression", detail);
-        }
+    let this = declared(&node, root).unwrap_or_default();
+    let with_comma = this.dimensions.least_bytes() + 1;
+    CheckedRules {
+        rules: node.rules.iter().map(|rule| check(rule, &this)).collect(),
+        most_values: (LARGEST_REQUEST / with_comma).cast_unsigned(),
     }
-    faults
 }
 
-fn environment_of(rule: &Rule, this: Option<&Type>) -> Environment {
-    let this = this.unwrap_or(&Type::Dyn).clone();
+/// Checks a rule of a schema.
+// `compileRule`.
+fn check(rule: &Rule, this: &Declared) -> CheckedRule {
+    let environment = environment_of(rule, &this.kind);
+    let mut checked = CheckedRule::default();
+    match check_rule(rule, &environment, this) {
+        Ok(cost) => checked.cost = cost,
+        // The rest of a rule that does not compile is not looked at: `oldSelf` counts as unused.
+        Err(fault) => {
+            checked.fault = Some(fault);
+            return checked;
+        }
+    }
+    checked.uses_old_self = rule.is_transition;
+    match check_message(rule, &environment, this) {
+        Ok(cost) => checked.message_cost = cost,
+        Err(fault) => checked.message_fault = Some(fault),
+    }
+    checked
+}
+
+fn environment_of(rule: &Rule, this: &Type) -> Environment {
     let mut environment = Environment::default();
     environment.declare("self", this.clone());
     let before = match rule.optional_old_self {
-        Some(true) => Type::optional(this),
-        _ => this,
+        Some(true) => Type::optional(this.clone()),
+        _ => this.clone(),
     };
     environment.declare("oldSelf", before);
     environment
 }
 
-fn check_rule(rule: &Rule, environment: &Environment) -> Result<(), String> {
+/// Returns the cost of a rule.
+fn check_rule(rule: &Rule, environment: &Environment, this: &Declared) -> Result<u64, String> {
     let failed = |detail: String| format!("compilation failed: {detail}");
-    match found_type(&rule.program, &rule.text, environment).map_err(failed)? {
-        Some(Type::Bool) | None => Ok(()),
+    let checked = compiled(&rule.program, &rule.text, environment, this).map_err(failed)?;
+    match checked {
+        Some(Checked {
+            kind: Type::Bool,
+            cost,
+        }) => Ok(cost),
+        None => Ok(0),
         Some(_) => Err("cel expression must evaluate to a bool".to_owned()),
     }
 }
 
-fn check_message(rule: &Rule, environment: &Environment) -> Result<(), String> {
+/// Returns the cost of a message.
+fn check_message(rule: &Rule, environment: &Environment, this: &Declared) -> Result<u64, String> {
     let Some(program) = &rule.message_program else {
-        return Ok(());
+        return Ok(0);
     };
     let failed = |detail: String| format!("messageExpression compilation failed: {detail}");
-    match found_type(program, &rule.message_text, environment).map_err(failed)? {
-        Some(Type::Text) | None => Ok(()),
+    let checked = compiled(program, &rule.message_text, environment, this).map_err(failed)?;
+    match checked {
+        Some(Checked {
+            kind: Type::Text,
+            cost,
+        }) => Ok(cost),
+        None => Ok(0),
         Some(_) => Err("messageExpression must evaluate to a string".to_owned()),
     }
+}
+
+fn compiled(
+    program: &Result<Program, String>,
+    text: &str,
+    environment: &Environment,
+    this: &Declared,
+) -> Result<Option<Checked>, String> {
+    let program = program.as_ref().map_err(Clone::clone)?;
+    let variables = Variables {
+        dimensions: &this.dimensions,
+        // What the server takes for a variable always has the sizes of `self`.
+        only: None,
+    };
+    program.walk(|_| expressions::check_with_cost(text, environment, variables))
 }
 
 /// Compiles an expression; returns the type of its value, if it is checked here.
@@ -121,14 +161,5 @@ pub(crate) fn check_expression(
     text: &str,
     environment: &Environment,
 ) -> Result<Option<Type>, String> {
-    found_type(&compile(text), text, environment)
-}
-
-fn found_type(
-    program: &Result<Program, String>,
-    text: &str,
-    environment: &Environment,
-) -> Result<Option<Type>, String> {
-    let program = program.as_ref().map_err(Clone::clone)?;
-    program.walk(|_| expressions::check(text, environment))
+    compile(text)?.walk(|_| expressions::check(text, environment))
 }

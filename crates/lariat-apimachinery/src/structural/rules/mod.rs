@@ -10,7 +10,7 @@ mod rule;
 mod values;
 
 pub(crate) use check::check_expression;
-pub use check::{RuleFault, check_rules};
+pub use check::{CheckedRule, CheckedRules, check_rules};
 pub(crate) use evaluate::{describe, run};
 pub(super) use evaluate::{evaluate, evaluate_default};
 pub(crate) use program::{Program, context};
