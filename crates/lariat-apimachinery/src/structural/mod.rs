@@ -31,5 +31,7 @@ pub use compiled::{Structural, is_of_metadata};
 pub(crate) use fault::{duplicate, too_many};
 pub(crate) use formats::is_known as is_known_format;
 pub use rules::{CheckedRule, CheckedRules, check_rules};
-pub(crate) use rules::{Program, check_expression, compile, context, describe, run, to_cel};
+pub(crate) use rules::{
+    Program, check_expression, check_expression_with_cost, compile, context, describe, run, to_cel,
+};
 pub(crate) use walk::any_schema;

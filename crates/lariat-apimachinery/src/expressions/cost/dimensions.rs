@@ -19,17 +19,19 @@ enum Inside {
     Nothing,
     /// The elements of a list.
     Elements(Box<Dimensions>),
-    /// The values of a map, whose keys count as empty.
-    Values(Box<Dimensions>),
+    Entries(Box<Entries>),
     Fields(BTreeMap<String, Dimensions>),
 }
 
-/// The keys of maps.
-static KEY: Dimensions = Dimensions {
-    most: 0,
-    least_bytes: 2,
-    inside: Inside::Nothing,
-};
+/// The entries of a map.
+#[derive(Debug, Clone)]
+struct Entries {
+    value: Dimensions,
+    /// The longest key; zero in CRDs, as if all keys were empty.
+    longest_key: u64,
+    /// Whether an entry can be selected by its name, as a field can.
+    has_names: bool,
+}
 
 impl Dimensions {
     /// Creates those of a value without parts.
@@ -49,10 +51,31 @@ impl Dimensions {
     }
 
     pub(crate) fn map(value: Self, most: u64) -> Self {
+        let entries = Entries {
+            value,
+            longest_key: 0,
+            has_names: false,
+        };
         Self {
-            inside: Inside::Values(Box::new(value)),
+            inside: Inside::Entries(Box::new(entries)),
             ..Self::scalar(most, 2)
         }
+    }
+
+    /// Changes the longest key of a map.
+    pub(crate) fn with_longest_key(mut self, longest: u64) -> Self {
+        if let Inside::Entries(entries) = &mut self.inside {
+            entries.longest_key = longest;
+        }
+        self
+    }
+
+    /// Makes the sizes of a map's values known where they are selected by name.
+    pub(crate) fn with_names(mut self) -> Self {
+        if let Inside::Entries(entries) = &mut self.inside {
+            entries.has_names = true;
+        }
+        self
     }
 
     pub(crate) fn object(fields: BTreeMap<String, Self>, least_bytes: i64) -> Self {
@@ -70,11 +93,16 @@ impl Dimensions {
     // `sizeEstimator.EstimateSize`.
     pub(super) fn most_at(&self, steps: &[&str]) -> Option<u64> {
         let mut at = self;
-        for step in steps {
+        for (number, step) in steps.iter().enumerate() {
             at = match (*step, &at.inside) {
-                ("@items" | "@values", Inside::Elements(part) | Inside::Values(part)) => part,
-                ("@keys", Inside::Values(_)) => &KEY,
+                ("@items" | "@values", Inside::Elements(element)) => element,
+                ("@items" | "@values", Inside::Entries(entries)) => &entries.value,
+                ("@keys", Inside::Entries(entries)) => {
+                    let is_last = number + 1 == steps.len();
+                    return is_last.then_some(entries.longest_key);
+                }
                 (name, Inside::Fields(fields)) => fields.get(name)?,
+                (_, Inside::Entries(entries)) if entries.has_names => &entries.value,
                 _ => return None,
             };
         }

@@ -152,6 +152,19 @@ fn compiled(
     program.walk(|_| expressions::check_with_cost(text, environment, variables))
 }
 
+/// As [`check_expression`], and estimates the cost.
+///
+/// # Errors
+///
+/// Those of [`check_expression`].
+pub(crate) fn check_expression_with_cost(
+    text: &str,
+    environment: &Environment,
+    variables: Variables<'_>,
+) -> Result<Option<Checked>, String> {
+    compile(text)?.walk(|_| expressions::check_with_cost(text, environment, variables))
+}
+
 /// Compiles an expression; returns the type of its value, if it is checked here.
 ///
 /// # Errors

@@ -9,8 +9,8 @@ mod program;
 mod rule;
 mod values;
 
-pub(crate) use check::check_expression;
 pub use check::{CheckedRule, CheckedRules, check_rules};
+pub(crate) use check::{check_expression, check_expression_with_cost};
 pub(crate) use evaluate::{describe, run};
 pub(super) use evaluate::{evaluate, evaluate_default};
 pub(crate) use program::{Program, context};
