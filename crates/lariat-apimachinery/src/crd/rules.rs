@@ -6,6 +6,7 @@ use super::costs;
 use super::parts::{array, flag, text};
 use super::position::Position;
 use super::schema::Found;
+use super::structure;
 use crate::cause::StatusCause;
 use crate::go_text;
 use crate::structural::{self, field_path};
@@ -165,7 +166,9 @@ fn check_rule(rule: &Value, schema: &Value, path: &str, causes: &mut Vec<StatusC
     if field_path.contains(LINE_ENDS) {
         invalid("must not contain line breaks");
     }
-    if field_path::resolve(field_path, schema, true).is_err() {
+    // `pathValid`: of a schema that Go cannot read, nothing is known.
+    let is_known = structure::unconverted(schema).is_none();
+    if is_known && field_path::resolve(field_path, schema, true).is_err() {
         invalid("must be a valid path");
     }
 }

@@ -73,6 +73,13 @@ fn schemas_are_refused_as_by_a_genuine_server() {
              \"FieldValueDuplicate\", \"FieldValueForbidden\", \"FieldValueInvalid\", \"FieldValueRequired\"",
         ],
     );
+    // Of a schema that cannot be converted no paths are known.
+    check(
+        &json!({"type": "integer", "id": "x", "x-kubernetes-validations": [
+            {"rule": "true", "fieldPath": ".x"},
+        ]}),
+        &[".id: Forbidden: id is not supported"],
+    );
     let keyed = json!({
         "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"],
         "items": {"type": "object", "nullable": true, "properties": {"k": {"type": "object"}}},
