@@ -41,6 +41,13 @@ pub(super) fn check_rules(
     }
     let is_resource = place.root || flag(schema, "x-kubernetes-embedded-resource");
     let checked = structural::check_rules(schema, is_resource);
+    if checked.is_hidden {
+        let field = format!("{}.x-kubernetes-validations", place.path);
+        let message = "Internal error: internal error: failed to construct type information for \
+            x-kubernetes-validations rules: unable to convert structural schema to CEL declarations";
+        let cause = StatusCause::new("InternalError", &field, message);
+        found.of_rules.push(cause);
+    }
     let most_values = place.most_values.unwrap_or(checked.most_values);
     for (at, (rule, checked)) in rules.iter().zip(&checked.rules).enumerate() {
         let path = format!("{}.x-kubernetes-validations[{at}]", place.path);

@@ -73,13 +73,6 @@ fn schemas_are_refused_as_by_a_genuine_server() {
              \"FieldValueDuplicate\", \"FieldValueForbidden\", \"FieldValueInvalid\", \"FieldValueRequired\"",
         ],
     );
-    // Of a schema that cannot be converted no paths are known.
-    check(
-        &json!({"type": "integer", "id": "x", "x-kubernetes-validations": [
-            {"rule": "true", "fieldPath": ".x"},
-        ]}),
-        &[".id: Forbidden: id is not supported"],
-    );
     let keyed = json!({
         "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"],
         "items": {"type": "object", "nullable": true, "properties": {"k": {"type": "object"}}},
@@ -104,6 +97,30 @@ fn schemas_are_refused_as_by_a_genuine_server() {
             ".items.x-kubernetes-map-type: Invalid value: null: must be atomic as item of a list with \
              x-kubernetes-list-type=set",
         ],
+    );
+}
+
+#[test]
+fn rules_see_what_a_schema_declares() {
+    let hidden = json!({"x-kubernetes-preserve-unknown-fields": true});
+    check(
+        &json!({"type": "array", "items": hidden, "x-kubernetes-validations": [{"rule": "true"}]}),
+        &[
+            ".x-kubernetes-validations: Internal error: internal error: failed to construct type information for \
+             x-kubernetes-validations rules: unable to convert structural schema to CEL declarations",
+        ],
+    );
+    let resource = json!({
+        "type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true,
+        "x-kubernetes-validations": [{"rule": "self.metadata.name == 'a'"}],
+    });
+    check(&resource, &[]);
+    // Of a schema that cannot be converted no paths are known.
+    check(
+        &json!({"type": "integer", "id": "x", "x-kubernetes-validations": [
+            {"rule": "true", "fieldPath": ".x"},
+        ]}),
+        &[".id: Forbidden: id is not supported"],
     );
 }
 

@@ -1,57 +1,11 @@
 //! The cost of calls.
 
-use super::estimator::{EntrySize, Estimator};
-use super::path::Path;
+use super::estimator::Estimator;
+use super::invocation::{Estimate, Invocation, Operand};
 use super::size::Size;
 use super::{library, lists, operators};
-use crate::expressions::functions::Signature;
 use crate::expressions::tree::{Call, Tree};
 use crate::expressions::types::Type;
-
-/// A value that a function is called with.
-pub(super) struct Operand<'t> {
-    /// The part of the expression; none for the elements of a list.
-    pub(super) tree: Option<&'t Tree>,
-    pub(super) path: Path<'t>,
-    pub(super) kind: &'t Type,
-    pub(super) size: Option<Size>,
-}
-
-/// A call of one signature of a function.
-pub(super) struct Invocation<'c, 't> {
-    pub(super) tree: &'t Tree,
-    pub(super) function: &'c str,
-    pub(super) signature: &'static Signature,
-    pub(super) target: Option<&'c Operand<'t>>,
-    pub(super) arguments: &'c [Operand<'t>],
-    /// The costs of the arguments.
-    pub(super) costs: &'c [u64],
-}
-
-/// The cost of a call, and the size of its result, if it is known.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Estimate {
-    pub(super) cost: u64,
-    pub(super) size: Option<Size>,
-}
-
-impl Estimate {
-    pub(super) fn of(cost: u64) -> Self {
-        Self { cost, size: None }
-    }
-
-    pub(super) fn sized(cost: u64, size: Size) -> Self {
-        let size = Some(size);
-        Self { cost, size }
-    }
-}
-
-impl Invocation<'_, '_> {
-    /// Returns the cost of all arguments.
-    pub(super) fn sum(&self) -> u64 {
-        self.costs.iter().copied().fold(0, u64::saturating_add)
-    }
-}
 
 impl<'t> Estimator<'t> {
     pub(super) fn call(&mut self, tree: &'t Tree, call: &'t Call) -> u64 {
@@ -139,15 +93,5 @@ impl<'t> Estimator<'t> {
             kind: self.facts.type_of(tree),
             size: self.size(tree),
         }
-    }
-
-    /// Joins the sizes of what is in two lists or maps.
-    pub(super) fn joined_entry(
-        &self,
-        first: &Operand<'t>,
-        second: &Operand<'t>,
-    ) -> Option<EntrySize> {
-        let entry = |operand: &Operand<'t>| self.entry(operand.tree?);
-        Some(entry(first)?.union(entry(second)?))
     }
 }

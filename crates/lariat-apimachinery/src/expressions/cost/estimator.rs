@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ptr;
 
 use super::Variables;
+use super::invocation::Operand;
 use super::path::Path;
 use super::size::Size;
 use crate::expressions::facts::Facts;
@@ -245,6 +246,22 @@ impl<'t> Estimator<'t> {
     pub(super) fn entry(&self, tree: &Tree) -> Option<EntrySize> {
         let entry = self.entries.get(&ptr::from_ref(tree)).copied();
         entry.or_else(|| self.local_of(tree).and_then(|local| local.entry))
+    }
+
+    /// Joins the sizes of what is in two lists or maps.
+    pub(super) fn joined_entry(
+        &self,
+        first: &Operand<'t>,
+        second: &Operand<'t>,
+    ) -> Option<EntrySize> {
+        let entry = |operand: &Operand<'t>| self.entry(operand.tree?);
+        Some(entry(first)?.union(entry(second)?))
+    }
+
+    /// Returns the size of an operand.
+    pub(super) fn size_of(&self, operand: &Operand<'t>) -> Size {
+        let size = operand.size.or_else(|| self.size_at(&operand.path));
+        size.unwrap_or(Size::UNKNOWN)
     }
 }
 

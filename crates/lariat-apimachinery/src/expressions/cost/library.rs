@@ -2,8 +2,8 @@
 //!
 //! Source: `EstimateCallCost` in `k8s.io/apiserver/pkg/cel/library/cost.go`.
 
-use super::calls::{Estimate, Invocation, Operand};
 use super::estimator::{Estimator, NEW_LIST, NEW_STRUCT};
+use super::invocation::{Estimate, Invocation, Operand};
 use super::operators::{CHARACTER, PATTERN, matching};
 use super::size::{Size, scaled};
 use crate::expressions::tree::{Kind, Literal};
@@ -83,12 +83,6 @@ pub(super) fn estimate<'t>(
 }
 
 impl<'t> Estimator<'t> {
-    /// Returns the size of an operand.
-    pub(super) fn size_of(&self, operand: &Operand<'t>) -> Size {
-        let size = operand.size.or_else(|| self.size_at(&operand.path));
-        size.unwrap_or(Size::UNKNOWN)
-    }
-
     /// Returns what is known of the elements of a list; `None` for what has no elements.
     fn element(&self, list: &Operand<'t>) -> Option<Operand<'t>> {
         let kind = list.kind.parts().first().copied()?;

@@ -2,8 +2,8 @@
 //!
 //! Source: `ext/lists.go` and `ext/sets.go` of cel-go.
 
-use super::calls::{Estimate, Invocation, Operand};
 use super::estimator::{Estimator, NEW_LIST};
+use super::invocation::{Estimate, Invocation, Operand};
 use super::operators::CHARACTER;
 use super::size::Size;
 use crate::expressions::tree::{Kind, Literal};

@@ -9,6 +9,7 @@
 mod calls;
 mod dimensions;
 mod estimator;
+mod invocation;
 mod library;
 mod lists;
 mod loops;

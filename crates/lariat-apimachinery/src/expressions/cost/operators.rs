@@ -2,8 +2,8 @@
 //!
 //! Source: `functionCost` in `checker/cost.go`.
 
-use super::calls::{Estimate, Invocation, Operand};
 use super::estimator::Estimator;
+use super::invocation::{Estimate, Invocation, Operand};
 use super::size::Size;
 use crate::expressions::types::Type;
 

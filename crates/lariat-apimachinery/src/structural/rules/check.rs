@@ -13,8 +13,10 @@ use crate::structural::node::Node;
 /// What the check of the rules of one schema found.
 #[derive(Debug, Default)]
 pub struct CheckedRules {
-    /// The rules, in the order of the schema.
+    /// The rules, in the order of the schema; empty if its values are not visible.
     pub rules: Vec<CheckedRule>,
+    /// Whether rules cannot see the values of the schema, because it does not say what they are.
+    pub is_hidden: bool,
     /// How many values of the schema fit into one request.
     pub most_values: u64,
 }
@@ -66,9 +68,15 @@ pub fn check_rules(schema: &Value, root: bool) -> CheckedRules {
     if node.rules.is_empty() {
         return CheckedRules::default();
     }
-    let this = declared(&node, root).unwrap_or_default();
+    let Some(this) = declared(&node, root) else {
+        return CheckedRules {
+            is_hidden: true,
+            ..CheckedRules::default()
+        };
+    };
     let with_comma = this.dimensions.least_bytes() + 1;
     CheckedRules {
+        is_hidden: false,
         rules: node.rules.iter().map(|rule| check(rule, &this)).collect(),
         most_values: (LARGEST_REQUEST / with_comma).cast_unsigned(),
     }

@@ -22,13 +22,6 @@ pub(super) struct Declared {
     pub(super) dimensions: Dimensions,
 }
 
-impl Default for Declared {
-    /// A value of which nothing is known.
-    fn default() -> Self {
-        Self::scalar(Type::Dyn, 0, 0)
-    }
-}
-
 /// Returns what rules see of the values of a schema; `None` if they do not see them.
 pub(super) fn declared(node: &Node, root: bool) -> Option<Declared> {
     named(node, "selfType", root)
