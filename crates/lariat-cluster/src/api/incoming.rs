@@ -52,6 +52,7 @@ impl IncomingRequest {
         // object.
         if let Route::Objects(target) = &mut incoming.route
             && target.watches
+            && target.subresource.is_none()
         {
             incoming.query.watch(target.name.take().as_deref());
         }
@@ -166,6 +167,12 @@ impl IncomingRequest {
         value
             .and_then(|value| value.to_str().ok())
             .unwrap_or_default()
+    }
+
+    /// Returns the path and the query.
+    pub(crate) fn uri(&self) -> &str {
+        let uri = self.parts.uri.path_and_query();
+        uri.map_or(self.path(), |uri| uri.as_str())
     }
 
     /// Makes the entry of the journal.

@@ -12,7 +12,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 #[cfg(feature = "client")]
 use http::HeaderValue;
-use http::{Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 use http_body::Body;
 use lariat_apimachinery::kinds::Resource;
 
@@ -194,6 +194,9 @@ where
     })?;
     let (verb, content_type) = (incoming.verb(), incoming.content_type().to_owned());
     let user_agent = incoming.user_agent().to_owned();
+    if matches!(incoming.route, Route::Incomplete) {
+        return Ok(incomplete(&incoming));
+    }
     if let Route::Admin(path) = &incoming.route {
         if !server.admin {
             return Err(ApiError::page_not_found());
@@ -225,6 +228,9 @@ where
     let format = match format {
         Ok(format) => format,
         Err(error) => return Ok(refused(resource, error)),
+    if target.watches && !resource.rules.custom {
+        check_watch_path(resource, &incoming, &target)?;
+    }
     };
     // The body comes last: what is refused before is refused without waiting for it.
     let call = Call {
@@ -257,6 +263,16 @@ fn check_arrival(server: &Server, incoming: &IncomingRequest) -> Result<(), ApiE
 
 /// Returns whether a request has no end of its own, or is none of the API.
 ///
+/// Answers a path that ends before it says what is asked for.
+///
+/// Source: `WithRequestInfo` in `k8s.io/apiserver/pkg/endpoints/filters`.
+fn incomplete(incoming: &IncomingRequest) -> Reply {
+    let uri = incoming.uri();
+    let error = format!("unable to determine kind and namespace from url, {uri}");
+    let text = format!("Internal Server Error: {uri:?}: failed to create RequestInfo: {error}\n");
+    Reply::text(StatusCode::INTERNAL_SERVER_ERROR, text)
+}
+
 /// Source: `BasicLongRunningRequestCheck` in `k8s.io/apiserver/pkg/server/filters`.
 fn is_long_running(incoming: &IncomingRequest) -> bool {
     match &incoming.route {
@@ -287,6 +303,27 @@ fn unsupported(resource: &Resource, target: &Target) -> Reply {
         return ApiError::unknown_resource().into();
     }
     if !resource.rules.custom {
+/// Refuses the older path of a watch that is not routed, and any method on it but GET.
+///
+/// Handlers of custom resources go by the verb alone, and watch whatever the method.
+fn check_watch_path(
+    resource: &Resource,
+    incoming: &IncomingRequest,
+    target: &Target,
+) -> Result<(), ApiError> {
+    let is_outside = resource.namespaced
+        && target.namespace.is_none()
+        && incoming.query.watched_name().is_some();
+    let is_watched = !resource.rules.review && !resource.rules.read_only;
+    if target.subresource.is_some() || is_outside || !is_watched {
+        return Err(ApiError::unknown_resource());
+    }
+    if *incoming.method() != Method::GET {
+        return Err(ApiError::method_not_allowed());
+    }
+    Ok(())
+}
+
         return ApiError::method_not_allowed().into();
     }
     refused(resource, ApiError::verb_not_supported("", resource))

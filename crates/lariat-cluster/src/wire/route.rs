@@ -38,6 +38,8 @@ pub(crate) enum Route {
     Objects(Target),
     /// `/lariat/…`: paths of Lariat, which Kubernetes does not have.
     Admin(Vec<String>),
+    /// `/api/v1/watch`, which does not say what is watched.
+    Incomplete,
     Unknown,
 }
 
@@ -103,6 +105,9 @@ impl Route {
             ..Target::default()
         };
         // The way watches were asked for before there was a parameter for them.
+        if rest == ["watch"] {
+            return Self::Incomplete;
+        }
         let rest = match rest {
             ["watch", rest @ ..] if !rest.is_empty() => {
                 target.watches = true;
@@ -168,7 +173,7 @@ mod tests {
             "/api/v1/watch/namespaces/a/pods/b",
             "/v1 ns=a pods name=b sub=-",
         );
-        check("/api/v1/watch", "/v1 ns=- watch name=- sub=-");
+        check("/api/v1/watch", "Incomplete");
         check("/apis/apps", r#"Group("apps")"#);
         check("/api/v1", r#"Resources { group: "", version: "v1" }"#);
         check("/api/v1/pods", "/v1 ns=- pods name=- sub=-");

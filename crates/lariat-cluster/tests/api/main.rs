@@ -59,6 +59,7 @@ mod metadata;
 mod namespaces;
 mod own_objects;
 mod pages;
+mod paths;
 #[cfg(feature = "sqlite")]
 mod persistence;
 #[cfg(feature = "sqlite")]
