@@ -29,6 +29,7 @@ use crate::wire::delivery::Delivery;
 use crate::wire::negotiate::Shape;
 use crate::wire::reply::Reply;
 use crate::wire::route::{Route, Target};
+use crate::wire::surrogates;
 use crate::wire::timeout;
 use crate::wire::verb::Verb;
 
@@ -234,7 +235,11 @@ where
     };
     // The body comes last: what is refused before is refused without waiting for it.
     let call = Call {
-        body: read(&server, &incoming, body).await?,
+        body: if is_json {
+            surrogates::replaced(body)
+        } else {
+            body
+        },
         content_type,
         user_agent,
         user,
