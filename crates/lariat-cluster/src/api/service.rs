@@ -133,6 +133,7 @@ where
     let (parts, body) = request.into_parts();
     let (incoming, mut applied) = IncomingRequest::new(&server, parts, connection.is_none());
     let compresses = incoming.accepts_gzip();
+    let has_stray_space = authenticate::has_stray_space(incoming.authorization());
     // A form that cannot be negotiated is refused in `answer`, by an error in JSON.
     let format = incoming.format().unwrap_or_default();
     let (path, mark) = (incoming.path().to_owned(), incoming.mark);
@@ -172,6 +173,11 @@ where
     if !places.is_empty() {
         reply = reply.map(|body| body.keep(places));
     }
+    let reply = if has_stray_space {
+        reply.warnings(&[authenticate::STRAY_SPACE.to_owned()])
+    } else {
+        reply
+    };
     let reply = reply.uncached();
     Ok(if compresses { reply.gzip() } else { reply })
 }
