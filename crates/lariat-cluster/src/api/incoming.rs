@@ -91,7 +91,18 @@ impl IncomingRequest {
     }
 
     /// Negotiates the format of the answer.
+    ///
+    /// Documents of other paths have a form of their own.
     pub(crate) fn format(&self) -> Result<ResponseFormat, ApiError> {
+        match self.route {
+            Route::Objects(_)
+            | Route::CoreVersions
+            | Route::Groups
+            | Route::Group(_)
+            | Route::Resources { .. }
+            | Route::Admin(_) => {}
+            _ => return Ok(ResponseFormat::default()),
+        }
         ResponseFormat::negotiate(self.accept(), self.offers)
     }
 
@@ -158,6 +169,12 @@ impl IncomingRequest {
         self.header(&IF_NONE_MATCH)
     }
 
+    /// Returns the path and the query.
+    pub(crate) fn uri(&self) -> &str {
+        let uri = self.parts.uri.path_and_query();
+        uri.map_or(self.path(), |uri| uri.as_str())
+    }
+
     pub(crate) fn path(&self) -> &str {
         self.parts.uri.path()
     }
@@ -167,12 +184,6 @@ impl IncomingRequest {
         value
             .and_then(|value| value.to_str().ok())
             .unwrap_or_default()
-    }
-
-    /// Returns the path and the query.
-    pub(crate) fn uri(&self) -> &str {
-        let uri = self.parts.uri.path_and_query();
-        uri.map_or(self.path(), |uri| uri.as_str())
     }
 
     /// Makes the entry of the journal.

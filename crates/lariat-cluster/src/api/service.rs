@@ -26,7 +26,7 @@ use crate::status::ApiError;
 use crate::verbs::{Call, Warnings};
 use crate::wire::body::{self, ResponseBody};
 use crate::wire::delivery::Delivery;
-use crate::wire::negotiate::Shape;
+use crate::wire::negotiate;
 use crate::wire::reply::Reply;
 use crate::wire::route::{Route, Target};
 use crate::wire::surrogates;
@@ -136,6 +136,7 @@ where
     let has_stray_space = authenticate::has_stray_space(incoming.authorization());
     // A form that cannot be negotiated is refused in `answer`, by an error in JSON.
     let format = incoming.format().unwrap_or_default();
+    let encoding_of_errors = negotiate::encoding_of_errors(incoming.accept());
     let (path, mark) = (incoming.path().to_owned(), incoming.mark);
     let answer = async {
         let fault = applied.fault.clone();
@@ -154,13 +155,12 @@ where
             Ok(()) => reply.unwrap_or_else(Reply::from),
             Err(unsaved) => ApiError::internal(unsaved.to_string()).into(),
         };
-        // Go negotiates errors without `as=…`, and clients that ask for a conversion name plain JSON beside it.
-        let is_plain = format.shape == Shape::Whole || reply.code().is_success();
-        if is_plain {
-            reply.encoded(format.encoding)
+        let encoding = if reply.code().is_success() {
+            format.encoding
         } else {
-            reply
-        }
+            encoding_of_errors
+        };
+        reply.encoded(encoding)
     };
     let mut reply = faults::apply(&server, &applied, answer).await?;
     if let Some(mark) = mark {
@@ -194,6 +194,9 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     check_arrival(&server, &incoming)?;
+    if matches!(incoming.route, Route::Incomplete) {
+        return Ok(incomplete(&incoming));
+    }
     let user = authenticate::admit(&server, &incoming, |user| {
         if let Some(mark) = incoming.mark {
             server.journal.sent_by(mark, user.name());
@@ -201,9 +204,6 @@ where
     })?;
     let (verb, content_type) = (incoming.verb(), incoming.content_type().to_owned());
     let user_agent = incoming.user_agent().to_owned();
-    if matches!(incoming.route, Route::Incomplete) {
-        return Ok(incomplete(&incoming));
-    }
     if let Route::Admin(path) = &incoming.route {
         if !server.admin {
             return Err(ApiError::page_not_found());
@@ -228,6 +228,9 @@ where
         .resource(&target.group, &target.version, &target.plural)
         .filter(|resource| resource.namespaced || target.namespace.is_none())
         .ok_or_else(|| discovery::unserved(&catalog, &target.group))?;
+    if target.watches && !resource.rules.custom {
+        check_watch_path(resource, &incoming, &target)?;
+    }
     let Some(verb) = verb.or_else(|| custom_verb(resource, &incoming, &target)) else {
         return Ok(unsupported(resource, &target));
     };
@@ -235,11 +238,10 @@ where
     let format = match format {
         Ok(format) => format,
         Err(error) => return Ok(refused(resource, error)),
-    if target.watches && !resource.rules.custom {
-        check_watch_path(resource, &incoming, &target)?;
-    }
     };
     // The body comes last: what is refused before is refused without waiting for it.
+    let body = read(&server, &incoming, body).await?;
+    let is_json = !content_type.contains("yaml") && !content_type.contains("protobuf");
     let call = Call {
         body: if is_json {
             surrogates::replaced(body)
@@ -261,6 +263,16 @@ where
     Ok(objects::answer(call, verb, format).await)
 }
 
+/// Answers a path that ends before it says what is asked for.
+///
+/// Source: `WithRequestInfo` in `k8s.io/apiserver/pkg/endpoints/filters`.
+fn incomplete(incoming: &IncomingRequest) -> Reply {
+    let uri = incoming.uri();
+    let error = format!("unable to determine kind and namespace from url, {uri}");
+    let text = format!("Internal Server Error: {uri:?}: failed to create RequestInfo: {error}\n");
+    Reply::text(StatusCode::INTERNAL_SERVER_ERROR, text)
+}
+
 /// Refuses a request to a stopped server, and a timeout that cannot be read.
 fn check_arrival(server: &Server, incoming: &IncomingRequest) -> Result<(), ApiError> {
     if server.stopped.is_cancelled() {
@@ -274,16 +286,6 @@ fn check_arrival(server: &Server, incoming: &IncomingRequest) -> Result<(), ApiE
 
 /// Returns whether a request has no end of its own, or is none of the API.
 ///
-/// Answers a path that ends before it says what is asked for.
-///
-/// Source: `WithRequestInfo` in `k8s.io/apiserver/pkg/endpoints/filters`.
-fn incomplete(incoming: &IncomingRequest) -> Reply {
-    let uri = incoming.uri();
-    let error = format!("unable to determine kind and namespace from url, {uri}");
-    let text = format!("Internal Server Error: {uri:?}: failed to create RequestInfo: {error}\n");
-    Reply::text(StatusCode::INTERNAL_SERVER_ERROR, text)
-}
-
 /// Source: `BasicLongRunningRequestCheck` in `k8s.io/apiserver/pkg/server/filters`.
 fn is_long_running(incoming: &IncomingRequest) -> bool {
     match &incoming.route {
@@ -301,19 +303,6 @@ fn is_long_running(incoming: &IncomingRequest) -> bool {
     }
 }
 
-fn custom_verb(resource: &Resource, incoming: &IncomingRequest, target: &Target) -> Option<Verb> {
-    let verb = Verb::of_custom(incoming.method(), target);
-    verb.filter(|_| resource.rules.custom)
-}
-
-/// Refuses a method that has no meaning.
-fn unsupported(resource: &Resource, target: &Target) -> Reply {
-    // There is no path of one object outside of its namespace.
-    let is_outside = resource.namespaced && target.namespace.is_none();
-    if target.name.is_some() && (is_outside || resource.rules.review) {
-        return ApiError::unknown_resource().into();
-    }
-    if !resource.rules.custom {
 /// Refuses the older path of a watch that is not routed, and any method on it but GET.
 ///
 /// Handlers of custom resources go by the verb alone, and watch whatever the method.
@@ -335,6 +324,19 @@ fn check_watch_path(
     Ok(())
 }
 
+fn custom_verb(resource: &Resource, incoming: &IncomingRequest, target: &Target) -> Option<Verb> {
+    let verb = Verb::of_custom(incoming.method(), target);
+    verb.filter(|_| resource.rules.custom)
+}
+
+/// Refuses a method that has no meaning.
+fn unsupported(resource: &Resource, target: &Target) -> Reply {
+    // There is no path of one object outside of its namespace.
+    let is_outside = resource.namespaced && target.namespace.is_none();
+    if target.name.is_some() && (is_outside || resource.rules.review) {
+        return ApiError::unknown_resource().into();
+    }
+    if !resource.rules.custom {
         return ApiError::method_not_allowed().into();
     }
     refused(resource, ApiError::verb_not_supported("", resource))

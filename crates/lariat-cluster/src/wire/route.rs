@@ -76,7 +76,8 @@ impl Route {
             ["metrics"] => Self::Metrics,
             [".well-known", "openid-configuration"] => Self::Issuer,
             ["openid", "v1", "jwks"] => Self::KeySet,
-            ["openapi", "v3"] => Self::OpenApiIndex,
+            // The index has no slash at its end.
+            ["openapi", "v3"] if !path.ends_with('/') => Self::OpenApiIndex,
             ["openapi", "v3", ref rest @ ..] => Self::OpenApi(rest.join("/")),
             ["openapi", "v2"] => Self::OpenApiV2,
             [""] => Self::Root,
@@ -104,10 +105,10 @@ impl Route {
             version: version.to_owned(),
             ..Target::default()
         };
-        // The way watches were asked for before there was a parameter for them.
         if rest == ["watch"] {
             return Self::Incomplete;
         }
+        // The way watches were asked for before there was a parameter for them.
         let rest = match rest {
             ["watch", rest @ ..] if !rest.is_empty() => {
                 target.watches = true;
@@ -168,6 +169,7 @@ mod tests {
         check("/openid/v1/jwks", "KeySet");
         check("/openid/v1", "Unknown");
         check("/openapi/v3", "OpenApiIndex");
+        check("/openapi/v3/", r#"OpenApi("")"#);
         check("/openapi/v3/apis/apps/v1", r#"OpenApi("apis/apps/v1")"#);
         check(
             "/api/v1/watch/namespaces/a/pods/b",

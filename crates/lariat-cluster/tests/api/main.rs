@@ -57,6 +57,7 @@ mod kinds;
 mod loaded;
 mod metadata;
 mod namespaces;
+mod negotiation;
 mod own_objects;
 mod pages;
 mod paths;

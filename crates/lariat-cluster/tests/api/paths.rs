@@ -2,7 +2,75 @@
 
 use http::Method;
 
-use crate::bench::Bench;
+use crate::bench::{Bench, text};
+
+#[tokio::test(start_paused = true)]
+async fn a_live_server_has_other_checks_than_a_ready_one() {
+    let bench = Bench::new().await;
+    for (path, code) in [
+        ("/livez/etcd", 200),
+        ("/healthz/etcd", 200),
+        ("/readyz/etcd", 404),
+        ("/readyz/informer-sync", 200),
+        ("/readyz/shutdown", 200),
+        ("/livez/informer-sync", 404),
+        ("/healthz/shutdown", 404),
+        ("/livez/loopback-serving-certificate", 200),
+        ("/readyz/loopback-serving-certificate", 404),
+        ("/readyz/autoregister-completion", 200),
+    ] {
+        assert_eq!(bench.get(path).await.code, code, "{path}");
+    }
+    let ready = bench.get("/readyz?verbose&exclude=informer-sync").await;
+    assert_eq!(
+        ready.text,
+        "[+]ping ok\n[+]log ok\n[+]informer-sync excluded: ok\n[+]autoregister-completion ok\n\
+         [+]shutdown ok\nreadyz check passed\n"
+    );
+    let live = bench.get("/livez?verbose").await;
+    assert_eq!(
+        live.text,
+        "[+]ping ok\n[+]log ok\n[+]loopback-serving-certificate ok\n[+]etcd ok\n\
+         [+]autoregister-completion ok\nlivez check passed\n"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn openapi_has_the_headers_of_an_aggregator() {
+    let bench = Bench::new().await;
+    let index = bench.get("/openapi/v3").await;
+    assert_eq!(index.headers["content-type"], "text/plain; charset=utf-8");
+    assert!(index.headers.contains_key("last-modified"));
+    assert!(!index.headers.contains_key("etag"));
+    let index = index.json();
+    let url = text(&index, "/paths/version/serverRelativeURL");
+    let document = bench.get(url).await;
+    let tag = document.headers["etag"].to_str().expect("a text");
+    assert_eq!(
+        url,
+        format!("/openapi/v3/version?hash={}", tag.trim_matches('"'))
+    );
+    assert_eq!(tag.len(), 130);
+    assert!(document.headers.contains_key("last-modified"));
+    let expires = document.headers["expires"].to_str().expect("a text");
+    assert!(expires.ends_with(" UTC"), "{expires}");
+
+    let moved = bench.get("/openapi/v3/version?hash=A").await;
+    assert_eq!(moved.code, 301);
+    assert_eq!(moved.headers["content-type"], "application/json");
+    assert_eq!(moved.headers["location"], url);
+    assert_eq!(moved.headers["etag"], tag);
+    for path in ["/openapi/v3/", "/openapi/v3/api/v9"] {
+        let answer = bench.get(path).await;
+        assert_eq!((answer.code.as_u16(), &*answer.text), (404, ""), "{path}");
+    }
+    for path in [url, "/openapi/v2"] {
+        let html = [("accept", "text/html")];
+        let answer = bench.ask(Method::GET, path, &html, "").await;
+        assert_eq!(answer.code, 406);
+        assert_eq!(answer.headers["vary"], "Accept");
+    }
+}
 
 #[tokio::test(start_paused = true)]
 async fn a_path_that_does_not_say_what_is_watched_is_an_error_of_the_server() {
