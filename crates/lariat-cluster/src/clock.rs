@@ -39,12 +39,18 @@ impl Clock {
         text(self.started_at.checked_add(since).unwrap_or(Timestamp::MAX))
     }
 
-    /// Returns the time some seconds from now as headers of HTTP have times.
-    pub(crate) fn later_in_http(&self, seconds: u64) -> String {
+    /// Returns the present time as headers of HTTP have times.
+    pub(crate) fn now_in_http(&self) -> String {
+        in_http(self.timestamp(), "GMT")
+    }
+
+    /// Returns the time some seconds from now as Go's `RFC1123` writes it.
+    ///
+    /// It is that of headers of HTTP, but for the name of the zone.
+    pub(crate) fn later_in_rfc1123(&self, seconds: u64) -> String {
         let time = self.timestamp();
         let later = time.checked_add(Duration::from_secs(seconds));
-        let later = later.unwrap_or(time);
-        later.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()
+        in_http(later.unwrap_or(time), "UTC")
     }
 
     /// Returns a time some seconds earlier.
@@ -76,6 +82,11 @@ fn text(time: Timestamp) -> String {
     whole.to_string()
 }
 
+fn in_http(time: Timestamp, zone: &str) -> String {
+    time.strftime(&format!("%a, %d %b %Y %H:%M:%S {zone}"))
+        .to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::SystemTime;
@@ -89,6 +100,7 @@ mod tests {
         drop(simulated);
         tokio::time::advance(Duration::from_secs(30)).await;
         assert_eq!(clock.now(), "1970-01-01T00:01:30Z");
-        assert_eq!(clock.later_in_http(60), "Thu, 01 Jan 1970 00:02:30 GMT");
+        assert_eq!(clock.now_in_http(), "Thu, 01 Jan 1970 00:01:30 GMT");
+        assert_eq!(clock.later_in_rfc1123(60), "Thu, 01 Jan 1970 00:02:30 UTC");
     }
 }

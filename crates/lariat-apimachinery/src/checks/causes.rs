@@ -91,7 +91,9 @@ impl Causes {
 
     /// Adds a structure that is not allowed, as Go shows it.
     pub(crate) fn invalid_struct(&mut self, at: &Field<'_>, shown: &str, detail: &str) {
-        let message = format!("Invalid value: {shown}: {detail}");
+        // Go writes no colon before a detail that is empty.
+        let colon = if detail.is_empty() { "" } else { ": " };
+        let message = format!("Invalid value: {shown}{colon}{detail}");
         self.add("FieldValueInvalid", at, message);
     }
 

@@ -202,6 +202,9 @@ fn read(entry: &Value) -> Option<(Manager, Owned)> {
         _ => return None,
     };
     let api_version = text("apiVersion")?.to_owned();
+    if api_version.is_empty() || text("fieldsType")? != "FieldsV1" {
+        return None;
+    }
     let fields = entry.get("fieldsV1").unwrap_or(&Value::Null);
     let set = match fields {
         Value::Null => Set::default(),
@@ -299,7 +302,10 @@ mod tests {
     fn what_cannot_be_read_is_no_entry() {
         for entry in [
             json!({"operation": "Other"}),
-            json!({"operation": "Apply", "fieldsV1": {"x": {}}}),
+            json!({"operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"x": {}}}),
+            json!({"operation": "Apply", "apiVersion": "v1", "fieldsV1": {"f:x": {}}}),
+            json!({"operation": "Apply", "apiVersion": "v1", "fieldsType": "X", "fieldsV1": {"f:x": {}}}),
+            json!({"operation": "Apply", "fieldsType": "FieldsV1", "fieldsV1": {"f:x": {}}}),
             json!(1),
         ] {
             assert!(Managed::of(&object(&json!([entry]))).is_none(), "{entry}");

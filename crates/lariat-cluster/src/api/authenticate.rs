@@ -32,6 +32,18 @@ pub(crate) fn admit(
     Ok(user)
 }
 
+/// The warning about a token behind two blanks, which is none.
+pub(crate) const STRAY_SPACE: &str = "the provided Authorization header contains extra space before the bearer token, and is ignored";
+
+/// Returns whether a token comes behind two blanks.
+pub(crate) fn has_stray_space(authorization: &str) -> bool {
+    let mut words = authorization.trim().split(' ');
+    let is_bearer = words
+        .next()
+        .is_some_and(|scheme| scheme.eq_ignore_ascii_case("bearer"));
+    is_bearer && words.next() == Some("")
+}
+
 fn authenticate(server: &Server, incoming: &IncomingRequest) -> Result<User, ApiError> {
     let access = &server.access;
     let authorization = incoming.authorization();
@@ -40,9 +52,14 @@ fn authenticate(server: &Server, incoming: &IncomingRequest) -> Result<User, Api
     if !incoming.has_header("authorization") && (incoming.in_process || is_open) {
         return Ok(User::admin().authenticated());
     }
-    let (scheme, token) = authorization.split_once(' ').unwrap_or_default();
+    let mut words = authorization.trim().split(' ');
+    let (scheme, token) = (
+        words.next().unwrap_or_default(),
+        words.next().unwrap_or_default(),
+    );
     // As in Go, where each authenticator leaves what it does not know to the next: another scheme is as good as none.
-    if !scheme.eq_ignore_ascii_case("bearer") || token.trim().is_empty() {
+    // A token behind two blanks is none either.
+    if !scheme.eq_ignore_ascii_case("bearer") || token.is_empty() {
         return Ok(if is_open {
             User::admin().authenticated()
         } else {
@@ -50,9 +67,7 @@ fn authenticate(server: &Server, incoming: &IncomingRequest) -> Result<User, Api
         });
     }
     let (store, clock) = (&server.store, &server.clock);
-    let known = access
-        .tokens
-        .look_up(store, clock, token.trim(), &[AUDIENCE]);
+    let known = access.tokens.look_up(store, clock, token, &[AUDIENCE]);
     match known {
         Ok(token) => Ok(token.user),
         Err(TokenError::Audience(_)) => Err(ApiError::unauthorized()),

@@ -1,6 +1,5 @@
 //! Paths that are not of resources: discovery, OpenAPI, health and the version.
 
-use http::header::HeaderValue;
 use http::{Method, StatusCode};
 use lariat_apimachinery::kinds::{Catalog, Resource};
 use serde_json::json;
@@ -11,29 +10,26 @@ use super::{etag, health, openapi, openid};
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::store::Range;
-use crate::wire::negotiate::{OBJECT_TYPES, Shape};
+use crate::wire::negotiate::{OBJECT_TYPES, Shape, accepts};
 use crate::wire::reply::Reply;
 use crate::wire::route::Route;
 
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const JSON: &str = "application/json";
 
 /// Answers a request that is not about objects.
 pub(crate) fn answer(server: &Server, incoming: &IncomingRequest) -> Result<Reply, ApiError> {
     let catalog = server.kinds.catalog();
-    let known = incoming.known_tags();
     if *incoming.method() != Method::GET && is_read_only(&catalog, &incoming.route) {
         return Err(ApiError::method_not_allowed());
     }
     match &incoming.route {
         Route::CoreVersions => return versions(&catalog, incoming, true),
         Route::Groups => return versions(&catalog, incoming, false),
-        Route::OpenApiIndex => {
-            let index = openapi::index(&catalog, server.has_openid());
-            return Ok(etag::tagged(index.into(), JSON, known));
-        }
-        Route::OpenApi(path) => return openapi::answer(server, &catalog, incoming, path),
-        Route::OpenApiV2 => return Ok(openapi::answer_v2(&catalog, incoming)),
-        Route::Version => return Ok(discovery::version()),
+        Route::OpenApiIndex => return Ok(openapi::answer_index(server, &catalog)),
+        Route::OpenApi(path) => return Ok(openapi::answer(server, &catalog, incoming, path)),
+        Route::OpenApiV2 => return Ok(openapi::answer_v2(server, &catalog, incoming)),
+        Route::Version if accepts(incoming.accept(), JSON) => return Ok(discovery::version()),
+        Route::Version => return Err(ApiError::not_acceptable(JSON)),
         Route::Issuer => return openid::configuration(server, incoming),
         Route::KeySet => return openid::key_set(server, incoming),
         Route::Health { endpoint, check } => {
@@ -45,14 +41,16 @@ pub(crate) fn answer(server: &Server, incoming: &IncomingRequest) -> Result<Repl
         Route::Group(_) | Route::Resources { .. } => {}
         _ => return Err(ApiError::page_not_found()),
     }
+    // What is not there has no route that could look at what is accepted.
+    let reply = match &incoming.route {
+        Route::Group(group) => discovery::group(&catalog, group)?,
+        Route::Resources { group, version } => discovery::resources(&catalog, group, version)?,
+        _ => return Err(ApiError::page_not_found()),
+    };
     if incoming.format()?.shape != Shape::Whole {
         return Err(ApiError::not_acceptable(OBJECT_TYPES));
     }
-    match &incoming.route {
-        Route::Group(group) => discovery::group(&catalog, group),
-        Route::Resources { group, version } => discovery::resources(&catalog, group, version),
-        _ => Err(ApiError::page_not_found()),
-    }
+    Ok(reply)
 }
 
 /// Returns whether a document is served for GET alone; the handlers of other paths do not look at the method.

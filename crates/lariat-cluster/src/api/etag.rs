@@ -1,35 +1,34 @@
 //! Entity tags (`ETag`) of documents.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-
 use http::StatusCode;
 use http::header::HeaderValue;
+use sha2::{Digest, Sha512};
 
 use crate::wire::body::ResponseBody;
 use crate::wire::reply::Reply;
 
 /// Returns a digest of a document, in hexadecimal digits.
 pub(crate) fn digest(document: &[u8]) -> String {
-    let part = |salt: u8| {
-        // Keyed with zeros: the same document has the same digest in every run.
-        let mut hasher = DefaultHasher::new();
-        (salt, document).hash(&mut hasher);
-        format!("{:016X}", hasher.finish())
-    };
-    part(0) + &part(1)
+    let bytes = Sha512::digest(document);
+    bytes.iter().map(|byte| format!("{byte:02X}")).collect()
 }
 
-/// Answers a document with its tag, or 304 if `known` lists the tag.
+/// Answers a document with its tag, or 304 if `known` is that tag and nothing else.
+///
+/// Source: `ServeHTTPWithETag` in `k8s.io/apiserver/pkg/endpoints/discovery/aggregated`.
 pub(crate) fn tagged(document: bytes::Bytes, content_type: HeaderValue, known: &str) -> Reply {
-    let digest = digest(&document);
-    tagged_as(&digest, known, || {
+    let tag = quoted(&digest(&document));
+    let reply = if known == tag {
+        Reply::empty(StatusCode::NOT_MODIFIED)
+    } else {
         Reply::new(StatusCode::OK, content_type, ResponseBody::whole(document))
-    })
+    };
+    reply.tag(&tag)
 }
 
-/// Answers a document of which the digest is known.
+/// Answers a document of which the digest is known, or 304 if `known` lists its tag, as HTTP has it.
 pub(crate) fn tagged_as(digest: &str, known: &str, reply: impl FnOnce() -> Reply) -> Reply {
-    let tag = format!("\"{digest}\"");
+    let tag = quoted(digest);
     let is_known = known
         .split(',')
         .map(str::trim)
@@ -40,4 +39,9 @@ pub(crate) fn tagged_as(digest: &str, known: &str, reply: impl FnOnce() -> Reply
         reply()
     };
     reply.tag(&tag)
+}
+
+/// Returns the tag for a digest.
+pub(crate) fn quoted(digest: &str) -> String {
+    format!("\"{digest}\"")
 }

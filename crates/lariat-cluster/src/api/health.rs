@@ -8,19 +8,35 @@ use crate::status::ApiError;
 use crate::wire::query::Query;
 use crate::wire::reply::Reply;
 
-/// The checks of a server; none of them can fail here.
-const CHECKS: [&str; 3] = ["ping", "log", "etcd"];
+/// The checks of a live server; none of them can fail here.
+const LIVE: [&str; 5] = [
+    "ping",
+    "log",
+    "loopback-serving-certificate",
+    "etcd",
+    "autoregister-completion",
+];
+
+/// The checks of a server that is ready for requests.
+const READY: [&str; 5] = [
+    "ping",
+    "log",
+    "informer-sync",
+    "autoregister-completion",
+    "shutdown",
+];
 
 /// Answers `/healthz`, `/livez` and `/readyz`, or one check below them.
 pub(crate) fn health(endpoint: &str, check: &str, query: &Query) -> Result<Reply, ApiError> {
-    if !check.is_empty() && !CHECKS.contains(&check) {
+    let checks = if endpoint == "readyz" { READY } else { LIVE };
+    if !check.is_empty() && !checks.contains(&check) {
         return Err(ApiError::page_not_found());
     }
     if !query.has("verbose") || !check.is_empty() {
         return Ok(Reply::text(StatusCode::OK, "ok"));
     }
     let excluded: BTreeSet<&str> = query.all("exclude").iter().map(String::as_str).collect();
-    let checks = CHECKS.iter().map(|check| {
+    let lines = checks.iter().map(|check| {
         let how = if excluded.contains(check) {
             " excluded:"
         } else {
@@ -28,8 +44,8 @@ pub(crate) fn health(endpoint: &str, check: &str, query: &Query) -> Result<Reply
         };
         format!("[+]{check}{how} ok\n")
     });
-    let mut text: String = checks.collect();
-    let unknown = excluded.iter().filter(|each| !CHECKS.contains(each));
+    let mut text: String = lines.collect();
+    let unknown = excluded.iter().filter(|each| !checks.contains(each));
     let unknown: Vec<String> = unknown.map(|each| format!("{each:?}")).collect();
     if !unknown.is_empty() {
         let names = unknown.join(",");

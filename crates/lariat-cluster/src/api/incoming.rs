@@ -52,6 +52,7 @@ impl IncomingRequest {
         // object.
         if let Route::Objects(target) = &mut incoming.route
             && target.watches
+            && target.subresource.is_none()
         {
             incoming.query.watch(target.name.take().as_deref());
         }
@@ -90,7 +91,18 @@ impl IncomingRequest {
     }
 
     /// Negotiates the format of the answer.
+    ///
+    /// Documents of other paths have a form of their own.
     pub(crate) fn format(&self) -> Result<ResponseFormat, ApiError> {
+        match self.route {
+            Route::Objects(_)
+            | Route::CoreVersions
+            | Route::Groups
+            | Route::Group(_)
+            | Route::Resources { .. }
+            | Route::Admin(_) => {}
+            _ => return Ok(ResponseFormat::default()),
+        }
         ResponseFormat::negotiate(self.accept(), self.offers)
     }
 
@@ -155,6 +167,12 @@ impl IncomingRequest {
     /// Returns the entity tags that the client has already.
     pub(crate) fn known_tags(&self) -> &str {
         self.header(&IF_NONE_MATCH)
+    }
+
+    /// Returns the path and the query.
+    pub(crate) fn uri(&self) -> &str {
+        let uri = self.parts.uri.path_and_query();
+        uri.map_or(self.path(), |uri| uri.as_str())
     }
 
     pub(crate) fn path(&self) -> &str {

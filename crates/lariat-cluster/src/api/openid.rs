@@ -10,6 +10,7 @@ use crate::access::AUDIENCE;
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::wire::body::ResponseBody;
+use crate::wire::negotiate::accepts;
 use crate::wire::reply::Reply;
 
 pub(super) const CONFIGURATION: &str = "/.well-known/openid-configuration";
@@ -55,13 +56,4 @@ fn answer(
     let body = ResponseBody::whole(document);
     let reply = Reply::new(StatusCode::OK, HeaderValue::from_static(media_type), body);
     Ok(reply.header(CACHE_CONTROL, CACHED))
-}
-
-/// Returns whether a header accepts a media type; a part of the name with an asterisk does not count.
-// As go-restful, which looks for the route by it.
-fn accepts(header: &str, media_type: &str) -> bool {
-    let mut types = header
-        .split(',')
-        .map(|each| each.split(';').next().unwrap_or_default().trim());
-    header.is_empty() || types.any(|each| each == "*/*" || each == media_type)
 }

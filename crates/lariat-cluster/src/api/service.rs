@@ -12,7 +12,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 #[cfg(feature = "client")]
 use http::HeaderValue;
-use http::{Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 use http_body::Body;
 use lariat_apimachinery::kinds::Resource;
 
@@ -26,9 +26,10 @@ use crate::status::ApiError;
 use crate::verbs::{Call, Warnings};
 use crate::wire::body::{self, ResponseBody};
 use crate::wire::delivery::Delivery;
-use crate::wire::negotiate::Shape;
+use crate::wire::negotiate;
 use crate::wire::reply::Reply;
 use crate::wire::route::{Route, Target};
+use crate::wire::surrogates;
 use crate::wire::timeout;
 use crate::wire::verb::Verb;
 
@@ -132,8 +133,10 @@ where
     let (parts, body) = request.into_parts();
     let (incoming, mut applied) = IncomingRequest::new(&server, parts, connection.is_none());
     let compresses = incoming.accepts_gzip();
+    let has_stray_space = authenticate::has_stray_space(incoming.authorization());
     // A form that cannot be negotiated is refused in `answer`, by an error in JSON.
     let format = incoming.format().unwrap_or_default();
+    let encoding_of_errors = negotiate::encoding_of_errors(incoming.accept());
     let (path, mark) = (incoming.path().to_owned(), incoming.mark);
     let answer = async {
         let fault = applied.fault.clone();
@@ -152,13 +155,12 @@ where
             Ok(()) => reply.unwrap_or_else(Reply::from),
             Err(unsaved) => ApiError::internal(unsaved.to_string()).into(),
         };
-        // Go negotiates errors without `as=…`, and clients that ask for a conversion name plain JSON beside it.
-        let is_plain = format.shape == Shape::Whole || reply.code().is_success();
-        if is_plain {
-            reply.encoded(format.encoding)
+        let encoding = if reply.code().is_success() {
+            format.encoding
         } else {
-            reply
-        }
+            encoding_of_errors
+        };
+        reply.encoded(encoding)
     };
     let mut reply = faults::apply(&server, &applied, answer).await?;
     if let Some(mark) = mark {
@@ -171,6 +173,11 @@ where
     if !places.is_empty() {
         reply = reply.map(|body| body.keep(places));
     }
+    let reply = if has_stray_space {
+        reply.warnings(&[authenticate::STRAY_SPACE.to_owned()])
+    } else {
+        reply
+    };
     let reply = reply.uncached();
     Ok(if compresses { reply.gzip() } else { reply })
 }
@@ -187,6 +194,9 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     check_arrival(&server, &incoming)?;
+    if matches!(incoming.route, Route::Incomplete) {
+        return Ok(incomplete(&incoming));
+    }
     let user = authenticate::admit(&server, &incoming, |user| {
         if let Some(mark) = incoming.mark {
             server.journal.sent_by(mark, user.name());
@@ -218,6 +228,9 @@ where
         .resource(&target.group, &target.version, &target.plural)
         .filter(|resource| resource.namespaced || target.namespace.is_none())
         .ok_or_else(|| discovery::unserved(&catalog, &target.group))?;
+    if target.watches && !resource.rules.custom {
+        check_watch_path(resource, &incoming, &target)?;
+    }
     let Some(verb) = verb.or_else(|| custom_verb(resource, &incoming, &target)) else {
         return Ok(unsupported(resource, &target));
     };
@@ -227,8 +240,14 @@ where
         Err(error) => return Ok(refused(resource, error)),
     };
     // The body comes last: what is refused before is refused without waiting for it.
+    let body = read(&server, &incoming, body).await?;
+    let is_json = !content_type.contains("yaml") && !content_type.contains("protobuf");
     let call = Call {
-        body: read(&server, &incoming, body).await?,
+        body: if is_json {
+            surrogates::replaced(body)
+        } else {
+            body
+        },
         content_type,
         user_agent,
         user,
@@ -242,6 +261,16 @@ where
         server,
     };
     Ok(objects::answer(call, verb, format).await)
+}
+
+/// Answers a path that ends before it says what is asked for.
+///
+/// Source: `WithRequestInfo` in `k8s.io/apiserver/pkg/endpoints/filters`.
+fn incomplete(incoming: &IncomingRequest) -> Reply {
+    let uri = incoming.uri();
+    let error = format!("unable to determine kind and namespace from url, {uri}");
+    let text = format!("Internal Server Error: {uri:?}: failed to create RequestInfo: {error}\n");
+    Reply::text(StatusCode::INTERNAL_SERVER_ERROR, text)
 }
 
 /// Refuses a request to a stopped server, and a timeout that cannot be read.
@@ -272,6 +301,27 @@ fn is_long_running(incoming: &IncomingRequest) -> bool {
         }
         _ => false,
     }
+}
+
+/// Refuses the older path of a watch that is not routed, and any method on it but GET.
+///
+/// Handlers of custom resources go by the verb alone, and watch whatever the method.
+fn check_watch_path(
+    resource: &Resource,
+    incoming: &IncomingRequest,
+    target: &Target,
+) -> Result<(), ApiError> {
+    let is_outside = resource.namespaced
+        && target.namespace.is_none()
+        && incoming.query.watched_name().is_some();
+    let is_watched = !resource.rules.review && !resource.rules.read_only;
+    if target.subresource.is_some() || is_outside || !is_watched {
+        return Err(ApiError::unknown_resource());
+    }
+    if *incoming.method() != Method::GET {
+        return Err(ApiError::method_not_allowed());
+    }
+    Ok(())
 }
 
 fn custom_verb(resource: &Resource, incoming: &IncomingRequest, target: &Target) -> Option<Verb> {

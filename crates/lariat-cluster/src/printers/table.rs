@@ -119,7 +119,10 @@ impl Table {
             Include::Object => {
                 json.push(b'{');
                 json.extend_from_slice(self.head.as_bytes());
-                json.extend_from_slice(stored.content());
+                match unversioned(stored) {
+                    Some(object) => json.extend_from_slice(&content_of(object)),
+                    None => json.extend_from_slice(stored.content()),
+                }
             }
         }
         json.push(b'}');
@@ -128,7 +131,8 @@ impl Table {
 
     /// Writes the metadata of a row, as the internal type of the kind has them.
     fn metadata<'a>(&self, stored: &'a Stored) -> Cow<'a, [u8]> {
-        let Some(mut object) = self.internal(stored) else {
+        let object = self.internal(stored).or_else(|| unversioned(stored));
+        let Some(mut object) = object else {
             return Cow::Borrowed(stored.metadata());
         };
         let metadata = object.remove("metadata").unwrap_or_default();
@@ -179,7 +183,11 @@ impl Table {
 
     /// Writes a table of one object.
     pub(crate) fn single(&self, stored: &Stored, with_columns: bool) -> Vec<u8> {
-        let metadata = format!(r#""resourceVersion":"{}""#, stored.revision());
+        let metadata = match stored.revision() {
+            // What a dry run created has no version.
+            0 => String::new(),
+            revision => format!(r#""resourceVersion":"{revision}""#),
+        };
         let mut json = self.opening(&metadata, with_columns);
         json.extend_from_slice(&self.row(stored));
         json.extend_from_slice(b"]}");
@@ -203,4 +211,20 @@ impl Table {
         let cells = self.columns.iter().map(|column| column.source.cell(row));
         cells.collect()
     }
+}
+
+/// Returns what a dry run created, which has no version; `None` for what is stored.
+fn unversioned(stored: &Stored) -> Option<Object> {
+    (stored.revision() == 0).then(|| {
+        let mut object = stored.object();
+        metadata_mut(&mut object).remove("resourceVersion");
+        object
+    })
+}
+
+/// Writes an object behind its type, up to the last brace.
+fn content_of(mut object: Object) -> Vec<u8> {
+    object.retain(|member, _| member != "kind" && member != "apiVersion");
+    let text = Value::Object(object).to_string();
+    format!(",{}", &text[1..]).into_bytes()
 }

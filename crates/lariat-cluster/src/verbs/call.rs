@@ -55,9 +55,22 @@ impl Call {
         media_type.unwrap_or_default().trim()
     }
 
+    /// Returns the media type of an object, in lower case; that of a patch is compared as it is.
+    ///
+    /// As `mime.ParseMediaType`, it does not read parameters without a value.
+    pub(super) fn object_type(&self) -> String {
+        let mut parts = self.content_type.split(';').map(str::trim);
+        let media_type = parts.next().unwrap_or_default();
+        let is_malformed = media_type.is_empty() && !self.content_type.is_empty();
+        if is_malformed || parts.any(|part| !part.is_empty() && !part.contains('=')) {
+            return "malformed".to_owned();
+        }
+        media_type.to_ascii_lowercase()
+    }
+
     /// Returns whether the body is an object in JSON.
     pub(super) fn sends_json(&self) -> bool {
-        matches!(self.media_type(), "" | "application/json")
+        matches!(self.object_type().as_str(), "" | "application/json")
     }
 
     pub(super) fn is_strategic(&self) -> bool {

@@ -77,7 +77,7 @@ impl Call {
 
     /// Restores quantities that are numbers, as the body has them.
     fn keep_quantity_texts(&self, object: &mut Object) {
-        if self.resource.rules.custom || self.media_type() == YAML {
+        if self.resource.rules.custom || self.object_type() == YAML {
             return;
         }
         if let Ok(raw) = serde_json::from_slice(&self.body) {
@@ -124,7 +124,7 @@ impl Call {
 
     /// Reads the body; protobuf is read as the type that it names.
     fn document(&self, wanted: Expected<'_>) -> Result<Document, ApiError> {
-        match self.media_type() {
+        match self.object_type().as_str() {
             // As NegotiateInputSerializer: without a content type the body is JSON.
             "" | JSON | YAML => self
                 .text_document()
@@ -142,7 +142,7 @@ impl Call {
 
     /// Reads a body that is a text, JSON or YAML.
     fn text_document(&self) -> Result<Document, String> {
-        if self.media_type() == YAML {
+        if self.object_type() == YAML {
             Document::yaml(&self.body).map_err(|error| format!("yaml: {error}"))
         } else {
             Document::json(&self.body)
@@ -152,7 +152,7 @@ impl Call {
 
     /// Reads the options of a deletion, which may have another type, or none.
     pub(super) fn decode_options(&self, wanted: Expected<'_>) -> Result<Value, ApiError> {
-        let document = match self.media_type() {
+        let document = match self.object_type().as_str() {
             // As DeleteResource, which passes the decoder's error on as it is.
             "" | JSON | YAML => self.text_document().map_err(ApiError::bad_request)?,
             _ => self.document(wanted)?,

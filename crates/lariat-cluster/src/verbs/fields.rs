@@ -147,16 +147,8 @@ fn selected(kind: &str, object: &Object, path: &str) -> String {
             text if text.is_empty() => scalar(object, "reportingComponent"),
             text => text,
         },
-        ("Pod", "status.podIPs") => {
-            let entries = object
-                .get("status")
-                .and_then(|status| status.get("podIPs")?.as_array());
-            let ips = entries
-                .into_iter()
-                .flatten()
-                .filter_map(|ip| ip["ip"].as_str());
-            ips.collect::<Vec<_>>().join(",")
-        }
+        // Go knows the label and sets no value.
+        ("Pod", "status.podIPs") => String::new(),
         _ => scalar(object, path),
     }
 }

@@ -8,7 +8,7 @@ use lariat_apimachinery::go_json;
 use lariat_apimachinery::nesting::{DEEPEST, is_deeper};
 use lariat_apimachinery::schema::{self, DecodeError, FieldPath, Step, StrictErrors, TypeRef};
 use memchr::memchr2_iter;
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use serde_saphyr::options::DuplicateKeyPolicy;
 
@@ -204,7 +204,7 @@ fn read_yaml(text: &str) -> Result<Document, String> {
         if let Some(budget) = &mut options.budget {
             budget.max_depth = DEEPEST;
         }
-        serde_saphyr::from_str_with_options::<Value>(text, options)
+        first_document::<Value>(text, options)
     };
     // Strictly first: almost no document has a key twice.
     let strict = read(DuplicateKeyPolicy::Error);
@@ -212,41 +212,31 @@ fn read_yaml(text: &str) -> Result<Document, String> {
         Err(error) if is_duplicate(&error) => (read(DuplicateKeyPolicy::LastWins), Some(error)),
         strict => (strict, None),
     };
-    let error = match value {
-        Ok(value) => {
-            let lines = twice.map(|error| duplicate_keys::lines(text, &error));
-            let duplicates = lines.map_or_else(Duplicates::none, Duplicates::Lines);
-            return Ok(Document {
-                value,
-                duplicates,
-                has_float: false,
-            });
-        }
-        Err(error) => first_line(&error.to_string()),
-    };
-    // Go reads the first document, whatever comes behind it.
-    match error.strip_suffix(": did not find expected <document start>") {
-        Some(place) => match before(text, place) {
-            Some(first) if first.len() < text.len() => read_yaml(first),
-            _ => Err(error),
-        },
-        None => Err(in_words_of_go(&error)),
-    }
+    let value = value.map_err(|error| in_words_of_go(&first_line(&error.to_string())))?;
+    let lines = twice.map(|error| duplicate_keys::lines(text, &error));
+    Ok(Document {
+        value,
+        duplicates: lines.map_or_else(Duplicates::none, Duplicates::Lines),
+        has_float: false,
+    })
 }
 
-/// Returns the text before a place such as `error: line 1 column 20`.
-fn before<'a>(text: &'a str, place: &str) -> Option<&'a str> {
-    let mut numbers = place
-        .split(' ')
-        .filter_map(|word| word.parse::<usize>().ok());
-    let (line, column) = (numbers.next()?, numbers.next()?);
-    let start: usize = text
-        .split_inclusive('\n')
-        .take(line.checked_sub(1)?)
-        .map(str::len)
-        .sum();
-    let (end, _) = text[start..].char_indices().nth(column.checked_sub(1)?)?;
-    Some(&text[..start + end])
+/// Reads the first document of a text, whatever comes behind it, as Go does.
+pub(super) fn first_document<T: DeserializeOwned>(
+    text: &str,
+    options: serde_saphyr::Options,
+) -> Result<T, serde_saphyr::Error> {
+    let mut first = None;
+    // The reader would refuse the rest, so the first document is kept before it looks there.
+    let end = serde_saphyr::with_deserializer_from_str_with_options(text, options, |reader| {
+        first = Some(T::deserialize(reader)?);
+        Ok(())
+    });
+    match (first, end) {
+        (Some(document), _) => Ok(document),
+        (None, Err(error)) => Err(error),
+        (None, Ok(())) => Err(serde::de::Error::custom("no document")),
+    }
 }
 
 /// Translates the most frequent errors to those of Go's reader, which counts places otherwise.

@@ -10,6 +10,8 @@ use serde_json::Value;
 use serde_saphyr::options::DuplicateKeyPolicy;
 use serde_saphyr::{Error, Spanned};
 
+use super::document::first_document;
+
 /// Returns Go's sentences about keys of a document that are in their map already.
 ///
 /// `error` is what the reader says of the first of them.
@@ -20,7 +22,7 @@ pub(super) fn lines(text: &str, error: &Error) -> Vec<String> {
         text: text.lines().collect(),
         found: Vec::new(),
     };
-    if let Ok(tree) = serde_saphyr::from_str_with_options::<Tree>(text, options) {
+    if let Ok(tree) = first_document::<Tree>(text, options) {
         lines.add(&tree);
     }
     if lines.found.is_empty() {

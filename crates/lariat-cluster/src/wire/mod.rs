@@ -13,6 +13,7 @@ pub(crate) mod protobuf;
 pub(crate) mod query;
 pub(crate) mod reply;
 pub(crate) mod route;
+pub(crate) mod surrogates;
 pub(crate) mod timeout;
 pub(crate) mod verb;
 pub(crate) mod write_options;

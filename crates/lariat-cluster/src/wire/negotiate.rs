@@ -118,6 +118,15 @@ pub(crate) struct ResponseFormat {
     pub(crate) encoding: Encoding,
 }
 
+/// Negotiates the encoding of an error, which has no conversions; JSON if none is left.
+///
+/// Source: `ErrorNegotiated` in `k8s.io/apiserver/pkg/endpoints/handlers/responsewriters`.
+pub(crate) fn encoding_of_errors(accept: &str) -> Encoding {
+    let whole = |_, conversion: Option<Conversion<'_>>| conversion.is_none().then_some(());
+    let chosen = choose(accept, Offers::of(true).unrouted(), whole);
+    chosen.map_or(Encoding::Json, |(encoding, ())| encoding)
+}
+
 /// The kind an answer is to be converted to: kind, group and version.
 pub(crate) type Conversion<'a> = (&'a str, &'a str, &'a str);
 
@@ -178,13 +187,15 @@ pub(crate) fn choose<T>(
         accept.split(',').filter_map(Alternative::parse).collect();
     // As goautoneg: wildcards come behind what is named, and the order of the header decides the rest.
     alternatives.sort_by_key(|each| (Reverse(each.quality), each.wildcards));
-    let mut known = alternatives
-        .iter()
-        .filter(|each| offers.has(each.encoding))
-        .peekable();
-    let has_media_type = known.peek().is_some();
+    let known = || alternatives.iter().filter(|each| offers.has(each.encoding));
+    // A route is looked for by the whole name of a media type, or by none.
+    let has_media_type = known().any(|each| each.wildcards != 1);
+    if offers.routed && !has_media_type {
+        return Err(offers.refuse(false));
+    }
+    let mut allowed = known().filter(|each| matches!(each.stream, "" | "watch"));
     let chosen =
-        known.find_map(|each| Some((each.encoding, serves(each.encoding, each.conversion())?)));
+        allowed.find_map(|each| Some((each.encoding, serves(each.encoding, each.conversion())?)));
     chosen.ok_or_else(|| offers.refuse(has_media_type))
 }
 
@@ -197,6 +208,8 @@ struct Alternative<'a> {
     kind: Option<&'a str>,
     group: Option<&'a str>,
     version: Option<&'a str>,
+    /// The form of a stream; a server has none but `watch`.
+    stream: &'a str,
 }
 
 impl<'a> Alternative<'a> {
@@ -218,6 +231,7 @@ impl<'a> Alternative<'a> {
             kind: None,
             group: None,
             version: None,
+            stream: "",
         };
         for (name, value) in parts.filter_map(|part| part.split_once('=')) {
             let value = value.trim();
@@ -225,6 +239,7 @@ impl<'a> Alternative<'a> {
                 "as" => alternative.kind = Some(value),
                 "g" => alternative.group = Some(value),
                 "v" => alternative.version = Some(value),
+                "stream" => alternative.stream = value,
                 "q" => alternative.quality = quality(value),
                 _ => {}
             }
@@ -247,6 +262,15 @@ impl<'a> Alternative<'a> {
 fn quality(text: &str) -> u16 {
     let quality: f32 = text.parse().unwrap_or(1.0);
     (quality.clamp(0.0, 1.0) * 1000.0) as u16
+}
+
+/// Returns whether a header accepts a media type; a part of the name with an asterisk does not count.
+// As go-restful, which looks for the route by it.
+pub(crate) fn accepts(header: &str, media_type: &str) -> bool {
+    let mut types = header
+        .split(',')
+        .map(|each| each.split(';').next().unwrap_or_default().trim());
+    header.is_empty() || types.any(|each| each == "*/*" || each == media_type)
 }
 
 /// Returns whether a client accepts compressed answers.

@@ -38,6 +38,8 @@ pub(crate) enum Route {
     Objects(Target),
     /// `/lariat/…`: paths of Lariat, which Kubernetes does not have.
     Admin(Vec<String>),
+    /// `/api/v1/watch`, which does not say what is watched.
+    Incomplete,
     Unknown,
 }
 
@@ -74,7 +76,8 @@ impl Route {
             ["metrics"] => Self::Metrics,
             [".well-known", "openid-configuration"] => Self::Issuer,
             ["openid", "v1", "jwks"] => Self::KeySet,
-            ["openapi", "v3"] => Self::OpenApiIndex,
+            // The index has no slash at its end.
+            ["openapi", "v3"] if !path.ends_with('/') => Self::OpenApiIndex,
             ["openapi", "v3", ref rest @ ..] => Self::OpenApi(rest.join("/")),
             ["openapi", "v2"] => Self::OpenApiV2,
             [""] => Self::Root,
@@ -102,6 +105,9 @@ impl Route {
             version: version.to_owned(),
             ..Target::default()
         };
+        if rest == ["watch"] {
+            return Self::Incomplete;
+        }
         // The way watches were asked for before there was a parameter for them.
         let rest = match rest {
             ["watch", rest @ ..] if !rest.is_empty() => {
@@ -163,12 +169,13 @@ mod tests {
         check("/openid/v1/jwks", "KeySet");
         check("/openid/v1", "Unknown");
         check("/openapi/v3", "OpenApiIndex");
+        check("/openapi/v3/", r#"OpenApi("")"#);
         check("/openapi/v3/apis/apps/v1", r#"OpenApi("apis/apps/v1")"#);
         check(
             "/api/v1/watch/namespaces/a/pods/b",
             "/v1 ns=a pods name=b sub=-",
         );
-        check("/api/v1/watch", "/v1 ns=- watch name=- sub=-");
+        check("/api/v1/watch", "Incomplete");
         check("/apis/apps", r#"Group("apps")"#);
         check("/api/v1", r#"Resources { group: "", version: "v1" }"#);
         check("/api/v1/pods", "/v1 ns=- pods name=- sub=-");

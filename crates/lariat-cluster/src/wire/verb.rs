@@ -20,6 +20,10 @@ pub(crate) enum Verb {
 impl Verb {
     /// Returns the verb of a request, or `None` for a method without a meaning.
     pub(crate) fn of(method: &Method, target: &Target, watch: bool) -> Option<Self> {
+        // Such a path says the verb itself; whether it has a method is another question.
+        if target.watches {
+            return Some(Self::Watch);
+        }
         // An eviction or a binding, for example, creates something below an object that the path names.
         if *method == Method::POST && target.subresource.is_some() {
             return Some(Self::Create);

@@ -375,3 +375,30 @@ async fn an_apply_that_creates_needs_to_be_allowed_to_create() {
         .await;
     assert_eq!(apply().await.code, StatusCode::CREATED);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_token_is_the_word_behind_one_blank() {
+    let bench = bench(builder().rbac()).await;
+    let warning = "299 - \"the provided Authorization header contains extra space before the bearer token, \
+                   and is ignored\"";
+    for (authorization, code, warns) in [
+        ("Bearer sesame", 200, false),
+        ("bearer sesame  ", 200, false),
+        ("Bearer sesame x", 200, false),
+        ("Bearer  sesame", 403, true),
+        ("Bearer   ", 403, false),
+    ] {
+        let headers = [("authorization", authorization)];
+        let answer = bench.ask(Method::GET, CONFIG_MAPS, &headers, "").await;
+        assert_eq!(answer.code, code, "{authorization}");
+        let given = answer
+            .headers
+            .get("warning")
+            .map(http::HeaderValue::as_bytes);
+        assert_eq!(
+            given,
+            warns.then_some(warning.as_bytes()),
+            "{authorization}"
+        );
+    }
+}

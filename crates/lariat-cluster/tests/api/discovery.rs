@@ -108,7 +108,7 @@ async fn a_custom_kind_is_explained_by_its_schema() {
         json!({"spec": {"type": "object", "properties": {"size": size}}});
     bench.define(&definition).await;
     let index = bench.get("/openapi/v3").await;
-    assert_ne!(before.headers["etag"], index.headers["etag"]);
+    assert_ne!(before.text, index.text);
     let index = index.json();
     let url = text(&index, "/paths/apis~1demo.dev~1v1/serverRelativeURL");
     let document = bench.get(url).await.json();

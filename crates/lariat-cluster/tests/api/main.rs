@@ -57,8 +57,10 @@ mod kinds;
 mod loaded;
 mod metadata;
 mod namespaces;
+mod negotiation;
 mod own_objects;
 mod pages;
+mod paths;
 #[cfg(feature = "sqlite")]
 mod persistence;
 #[cfg(feature = "sqlite")]

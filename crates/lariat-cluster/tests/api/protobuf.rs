@@ -177,7 +177,6 @@ async fn what_there_is_not_in_protobuf_is_not_acceptable_or_comes_in_json() {
     let table = "as=Table;g=meta.k8s.io;v=v1";
     let both = format!("{MEDIA};{table},application/json;{table}");
     for (path, accept, code, available) in [
-        (WIDGETS, MEDIA, 406, "application/vnd.kubernetes.protobuf"),
         (CONFIG_MAPS, &*format!("{MEDIA};{table}"), 406, "protobuf"),
         (WIDGETS, &format!("{MEDIA}, */*"), 200, "WidgetList"),
         (CONFIG_MAPS, &both, 200, "Table"),
@@ -189,6 +188,21 @@ async fn what_there_is_not_in_protobuf_is_not_acceptable_or_comes_in_json() {
         let json = answer.json();
         let text = json["message"].as_str().or(json["kind"].as_str());
         assert!(text.unwrap().ends_with(available), "{json}");
+    }
+    // Errors are in it, also those about objects that are not.
+    let missing = format!("{WIDGETS}/none");
+    for (path, accept, code) in [
+        (WIDGETS, MEDIA.to_owned(), 406),
+        (&*missing, MEDIA.to_owned(), 406),
+        (&missing, format!("{MEDIA},application/json"), 404),
+        ("/api/v1/none", format!("{MEDIA},application/json"), 404),
+        ("/version", MEDIA.to_owned(), 406),
+    ] {
+        let accept = [("accept", accept.as_str())];
+        let answer = bench.ask(Method::GET, path, &accept, "").await;
+        assert_eq!(answer.code, code, "{path}");
+        assert_eq!(answer.headers["content-type"], MEDIA, "{path}");
+        assert!(answer.bytes.starts_with(b"k8s\0"), "{path}");
     }
 }
 

@@ -324,3 +324,22 @@ async fn a_list_is_continued_at_any_version_but_no_other() {
         .await
         .fails(400, "BadRequest");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_goes_on_at_version_zero_has_no_pages() {
+    let bench = Bench::new().await;
+    for name in ["a", "b", "c", "d"] {
+        bench.config_map(name, json!({})).await;
+    }
+    let first = bench.get(&format!("{CONFIG_MAPS}?limit=1")).await.json();
+    let token = text(&first, "/metadata/continue");
+    let rest = format!("{CONFIG_MAPS}?limit=1&continue={token}");
+    assert_eq!(bench.names(&rest).await, ["b"]);
+    let rest = bench.get(&format!("{rest}&resourceVersion=0")).await.json();
+    assert_eq!(rest["items"].as_array().map(Vec::len), Some(3));
+    assert!(
+        rest["metadata"]
+            .get("continue")
+            .is_none_or(|token| token == "")
+    );
+}

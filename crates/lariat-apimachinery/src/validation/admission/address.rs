@@ -53,11 +53,11 @@ fn check_url(at: &Field<'_>, causes: &mut Causes) {
 
 fn check_service(service: &Field<'_>, causes: &mut Causes) {
     // The Go code calls this check with the two in the wrong order, and so names the other one.
-    if service.get("name").is_void() {
-        causes.required(&service.get("namespace"), "");
-    }
     if service.get("namespace").is_void() {
         causes.required(&service.get("name"), "");
+    }
+    if service.get("name").is_void() {
+        causes.required(&service.get("namespace"), "");
     }
     let port = service.get("port");
     let number = port.int().unwrap_or(0);

@@ -28,7 +28,7 @@ pub(in crate::validation) fn validating_policy(context: &Context<'_>, causes: &m
         ..Expression::default()
     };
     // `validateValidatingAdmissionPolicySpec`.
-    check_requests(context, causes);
+    check_requests(context, false, causes);
     let variables = check_variables(&spec, rule, causes);
     let has_variables = !spec.get("variables").is_void();
     let rule = Expression {
@@ -60,8 +60,7 @@ pub(in crate::validation) fn validating_policy(context: &Context<'_>, causes: &m
 
 pub(in crate::validation) fn mutating_policy(context: &Context<'_>, causes: &mut Causes) {
     let spec = context.get("spec");
-    check_requests(context, causes);
-    matching::check_mutable(&spec.get("matchConstraints"), causes);
+    check_requests(context, true, causes);
     let rule = Expression {
         parameters: spec.has("paramKind"),
         ..Expression::default()
@@ -84,7 +83,7 @@ pub(in crate::validation) fn mutating_policy(context: &Context<'_>, causes: &mut
 }
 
 /// Checks the match constraints and conditions, the failure policy and `paramKind`.
-fn check_requests(context: &Context<'_>, causes: &mut Causes) {
+fn check_requests(context: &Context<'_>, mutates: bool, causes: &mut Causes) {
     let (spec, old) = (context.get("spec"), context.old("spec"));
     let failure = spec.get("failurePolicy");
     if failure.is_set() {
@@ -100,6 +99,9 @@ fn check_requests(context: &Context<'_>, causes: &mut Causes) {
     if constraints.is_set() {
         matching::check(&constraints, causes);
         causes.check_given(&constraints.get("resourceRules"), "");
+        if mutates {
+            matching::check_mutable(&constraints, causes);
+        }
     } else {
         causes.required(&constraints, "");
     }

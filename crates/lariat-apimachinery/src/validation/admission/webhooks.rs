@@ -11,7 +11,7 @@ use crate::validation::labels::{self, SelectorOptions};
 use crate::validation::rule::{self, Rule, Rules};
 
 pub(in crate::validation) fn validating_webhooks(context: &Context<'_>, causes: &mut Causes) {
-    check(context, VALIDATING, causes);
+    check(context, &[], causes);
 }
 
 pub(in crate::validation) fn mutating_webhooks(context: &Context<'_>, causes: &mut Causes) {
@@ -24,8 +24,9 @@ const MATCH: (&str, Rule) = (
     Rule::SupportedIfSet(&["Equivalent", "Exact"]),
 );
 const AGAIN: Rule = Rule::SupportedIfSet(&["IfNeeded", "Never"]);
-const VALIDATING: Rules = &[FAILURE, MATCH];
-const MUTATING: Rules = &[FAILURE, MATCH, ("reinvocationPolicy", AGAIN)];
+const POLICIES: Rules = &[FAILURE, MATCH];
+/// The rules of mutating webhooks alone.
+const MUTATING: Rules = &[("reinvocationPolicy", AGAIN)];
 
 /// Ratcheting: checks that an update need not pass if the old object does not.
 // Go computes these from the old object (`validatingHasUniqueWebhookNames` and its like): an update that does not make
@@ -96,13 +97,13 @@ fn check(context: &Context<'_>, rules: Rules, causes: &mut Causes) {
     }
 }
 
-fn check_hook(hook: &Field<'_>, members: Rules, options: Options, causes: &mut Causes) {
+fn check_hook(hook: &Field<'_>, own: Rules, options: Options, causes: &mut Causes) {
     // `validateValidatingWebhook` and `validateMutatingWebhook`, which differ in the reinvocation policy only.
     check_name(&hook.get("name"), causes);
     for rule in hook.get("rules").items() {
         rules::check(&rule, causes);
     }
-    rule::check(hook, members, causes);
+    rule::check(hook, POLICIES, causes);
     check_side_effects(&hook.get("sideEffects"), options, causes);
     let timeout = hook.get("timeoutSeconds");
     if timeout
@@ -115,6 +116,7 @@ fn check_hook(hook: &Field<'_>, members: Rules, options: Options, causes: &mut C
     for name in SELECTORS {
         labels::check_selector(&hook.get(name), options.selector, causes);
     }
+    rule::check(hook, own, causes);
     address::check(&hook.get("clientConfig"), causes);
     if !options.same_conditions {
         conditions::check(&hook.get("matchConditions"), false, causes);

@@ -9,7 +9,8 @@ use crate::validation::pod;
 use crate::validation::rule::{self, Rule, Rules};
 use crate::validation::structs;
 
-const SPEC: Rules = &[("minReadySeconds revisionHistoryLimit", Rule::NotNegative)];
+const READY: Rules = &[("minReadySeconds", Rule::NotNegative)];
+const HISTORY: Rules = &[("revisionHistoryLimit", Rule::NotNegative)];
 
 pub(in crate::validation) fn daemon_set(context: &Context<'_>, causes: &mut Causes) {
     // `ValidateDaemonSetStatusUpdate`.
@@ -35,8 +36,9 @@ pub(in crate::validation) fn daemon_set(context: &Context<'_>, causes: &mut Caus
     let was = old.as_ref().map(|old| old.get("template"));
     pod::check_template(&pods, was.as_ref(), causes);
     template::check_runs_on(&pods, "DaemonSet", causes);
-    rule::check(&spec, SPEC, causes);
+    rule::check(&spec, READY, causes);
     check_strategy(&spec.get("updateStrategy"), causes);
+    rule::check(&spec, HISTORY, causes);
     if let Some(old) = old {
         causes.check_immutable_selector(&selector, &old.get("selector"));
     }

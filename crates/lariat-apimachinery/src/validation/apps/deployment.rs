@@ -19,8 +19,9 @@ pub(in crate::validation) fn deployment(context: &Context<'_>, causes: &mut Caus
         return;
     }
     // `ValidateDeploymentSpec` begins like that of a ReplicaSet.
-    replica_set::check_pods(context, causes);
     let spec = context.get("spec");
+    causes.check_not_negative(&spec.get("replicas"));
+    replica_set::check_pods(context, causes);
     check_strategy(&spec.get("strategy"), causes);
     rule::check(&spec, SPEC, causes);
     check_rollback(context, causes);

@@ -6,6 +6,7 @@ use crate::validation::context::{Context, Part};
 use crate::validation::labels;
 use crate::validation::pod;
 use crate::validation::rule::{self, Rule, Rules};
+use crate::validation::structs;
 
 pub(in crate::validation) fn replica_set(context: &Context<'_>, causes: &mut Causes) {
     if context.updates(Part::Status) {
@@ -13,22 +14,24 @@ pub(in crate::validation) fn replica_set(context: &Context<'_>, causes: &mut Cau
         return;
     }
     let spec = context.get("spec");
-    causes.check_not_negative(&spec.get("minReadySeconds"));
+    rule::check(&spec, COUNTS, causes);
     check_pods(context, causes);
     if let Some(old) = context.old("spec") {
         causes.check_immutable_selector(&spec.get("selector"), &old.get("selector"));
     }
 }
 
-/// Checks how many Pods there are to be, how they are found, and their template.
+const COUNTS: Rules = &[("replicas minReadySeconds", Rule::NotNegative)];
+
+/// Checks how Pods are found, and their template.
 pub(super) fn check_pods(context: &Context<'_>, causes: &mut Causes) {
     let spec = context.get("spec");
-    causes.check_not_negative(&spec.get("replicas"));
     let (selector, pods) = (spec.get("selector"), spec.get("template"));
     // `ValidateReplicaSetSpec` says "deployment" as well.
     template::check_selector(&selector, "deployment", causes);
     if !labels::is_selector(&selector) {
-        causes.invalid(&selector, "invalid label selector");
+        let shown = structs::selector(selector.value());
+        causes.invalid_struct(&selector, &shown, "invalid label selector");
         // Without a selector the template is not checked at all, so its errors appear in a second attempt.
         return;
     }

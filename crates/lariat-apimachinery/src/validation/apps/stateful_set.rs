@@ -109,7 +109,7 @@ fn check_spec(spec: &Field<'_>, old: Option<&Field<'_>>, with_pods: bool, causes
     template::check_selector(&selector, "statefulset", causes);
     if !labels::is_selector(&selector) {
         // Go has no detail here.
-        causes.invalid(&selector, "");
+        causes.invalid_struct(&selector, &structs::selector(selector.value()), "");
     } else {
         check_template(spec, old, with_pods, causes);
     }

@@ -6,16 +6,15 @@ use crate::validation::context::{Context, Part};
 use crate::validation::field::Field;
 use crate::validation::rule::{self, Rule, Rules};
 
-const SPEC: Rules = &[
-    (
-        "startingDeadlineSeconds successfulJobsHistoryLimit failedJobsHistoryLimit",
-        Rule::NotNegative,
-    ),
-    (
-        "concurrencyPolicy",
-        Rule::OneOf(&["Allow", "Forbid", "Replace"]),
-    ),
-];
+const DEADLINE: Rules = &[("startingDeadlineSeconds", Rule::NotNegative)];
+const CONCURRENCY: Rules = &[(
+    "concurrencyPolicy",
+    Rule::OneOf(&["Allow", "Forbid", "Replace"]),
+)];
+const LIMITS: Rules = &[(
+    "successfulJobsHistoryLimit failedJobsHistoryLimit",
+    Rule::NotNegative,
+)];
 
 pub(in crate::validation) fn cron_job(context: &Context<'_>, causes: &mut Causes) {
     // Go checks nothing of the status of a CronJob.
@@ -25,6 +24,7 @@ pub(in crate::validation) fn cron_job(context: &Context<'_>, causes: &mut Causes
     let (spec, old) = (context.get("spec"), context.old("spec"));
     // `validateCronJobSpec`.
     check_schedule(&spec, old.as_ref(), causes);
+    rule::check(&spec, DEADLINE, causes);
     let zone = spec.get("timeZone");
     if zone.is_set()
         && old
@@ -33,9 +33,10 @@ pub(in crate::validation) fn cron_job(context: &Context<'_>, causes: &mut Causes
     {
         zone::check(&zone, causes);
     }
-    rule::check(&spec, SPEC, causes);
+    rule::check(&spec, CONCURRENCY, causes);
     let was = old.map(|old| old.get("jobTemplate").get("spec"));
     check_job(&spec.get("jobTemplate").get("spec"), was.as_ref(), causes);
+    rule::check(&spec, LIMITS, causes);
     let name = context.get("metadata").get("name");
     // The controller appends eleven characters to name a Job, which may have 63.
     if context.is_creation() && name.text().len() > 52 {

@@ -33,11 +33,18 @@ pub(super) fn check(context: &Context<'_>, causes: &mut Causes) {
     };
     rule::check(&change.new, NUMBERS, causes);
     check_uncounted(&change.new, causes);
-    change.check_conditions(causes);
+    // In the order of `validateJobStatus` and `ValidateJobStatusUpdate`.
+    change.check_contradictions(causes);
     change.check_times(causes);
+    change.check_reasons(causes);
     change.check_finished(causes);
     change.check_indexes(causes);
+    change.check_going_on(causes);
+    change.check_success(causes);
+    change.check_ends(causes);
     change.check_progress(causes);
+    change.check_fixed_times(causes);
+    change.check_success_kept(causes);
 }
 
 /// Checks the Pods that have ended and are not counted yet.
@@ -89,16 +96,17 @@ impl Change<'_> {
         read(&self.new) != read(&self.old)
     }
 
-    fn check_conditions(&self, causes: &mut Causes) {
+    fn refuse(&self, wrong: &[(bool, &str)], causes: &mut Causes) {
         let at = self.new.get("conditions");
+        for (_, detail) in wrong.iter().filter(|(is_wrong, _)| *is_wrong) {
+            causes.invalid_hidden(&at, detail);
+        }
+    }
+
+    fn check_contradictions(&self, causes: &mut Causes) {
         let now = |kind| is(&self.new, kind);
-        let (met, was_met) = (
-            now("SuccessCriteriaMet"),
-            is(&self.old, "SuccessCriteriaMet"),
-        );
         let (complete, failed) = (self.turned("Complete"), self.turned("Failed"));
         let target = self.turned("FailureTarget");
-        // In the order of `validateJobStatus`, whose options each line has as its first condition.
         let wrong = [
             (
                 (complete || failed) && now("Complete") && now("Failed"),
@@ -108,49 +116,12 @@ impl Change<'_> {
                 (complete || target) && now("Complete") && now("FailureTarget"),
                 "cannot set Complete=True and FailureTarget=true conditions",
             ),
-            (
-                (failed || self.changed("failedIndexes")) && now("Failed") && !now("FailureTarget"),
-                "cannot set Failed=True condition without the FailureTarget=true condition",
-            ),
-            (
-                (complete || met != was_met) && now("Complete") && !met,
-                "cannot set Complete=True condition without the SuccessCriteriaMet=true condition",
-            ),
-            (
-                met && now("Failed"),
-                "cannot set SuccessCriteriaMet=True and Failed=true conditions",
-            ),
-            (
-                met && now("FailureTarget"),
-                "cannot set SuccessCriteriaMet=True and FailureTarget=true conditions",
-            ),
-            (
-                self.spec.has("successPolicy") && !met && now("Complete"),
-                "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True",
-            ),
-            (
-                was_met && !met,
-                "cannot disable the SuccessCriteriaMet=True condition",
-            ),
-            (
-                is(&self.old, "Complete") && !was_met && met,
-                "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions",
-            ),
         ];
-        for (_, detail) in wrong.iter().filter(|(is_wrong, _)| *is_wrong) {
-            causes.invalid_hidden(&at, detail);
-        }
-        for kind in ["Failed", "Complete", "FailureTarget"] {
-            if is(&self.old, kind) && !is(&self.new, kind) {
-                let detail = format!("cannot disable the terminal {kind}=True condition");
-                causes.invalid_hidden(&at, &detail);
-            }
-        }
+        self.refuse(&wrong, causes);
     }
 
     fn check_times(&self, causes: &mut Causes) {
         let (start, end) = (self.new.get("startTime"), self.new.get("completionTime"));
-        let (was_start, was_end) = (self.old.get("startTime"), self.old.get("completionTime"));
         let is_complete = is(&self.new, "Complete");
         let (started, ended) = (self.changed("startTime"), self.changed("completionTime"));
         if self.turned("Complete") || ended {
@@ -167,12 +138,83 @@ impl Change<'_> {
         if (started || ended) && is_early {
             causes.invalid(&end, "must be equal to or after `startTime`");
         }
-        if end.is_set() && was_end.is_set() && ended {
+    }
+
+    /// Checks that conditions of the end have those that lead to it.
+    fn check_reasons(&self, causes: &mut Causes) {
+        let now = |kind| is(&self.new, kind);
+        let (complete, failed) = (self.turned("Complete"), self.turned("Failed"));
+        let met = self.turned("SuccessCriteriaMet");
+        let wrong = [
+            (
+                (failed || self.changed("failedIndexes")) && now("Failed") && !now("FailureTarget"),
+                "cannot set Failed=True condition without the FailureTarget=true condition",
+            ),
+            (
+                (complete || met) && now("Complete") && !now("SuccessCriteriaMet"),
+                "cannot set Complete=True condition without the SuccessCriteriaMet=true condition",
+            ),
+        ];
+        self.refuse(&wrong, causes);
+    }
+
+    fn check_success(&self, causes: &mut Causes) {
+        let now = |kind| is(&self.new, kind);
+        let met = now("SuccessCriteriaMet");
+        let wrong = [
+            (
+                met && now("Failed"),
+                "cannot set SuccessCriteriaMet=True and Failed=true conditions",
+            ),
+            (
+                met && now("FailureTarget"),
+                "cannot set SuccessCriteriaMet=True and FailureTarget=true conditions",
+            ),
+            (
+                self.spec.has("successPolicy") && !met && now("Complete"),
+                "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True",
+            ),
+        ];
+        self.refuse(&wrong, causes);
+    }
+
+    /// Checks that an end stays one.
+    fn check_ends(&self, causes: &mut Causes) {
+        let at = self.new.get("conditions");
+        for kind in ["Failed", "Complete", "FailureTarget"] {
+            if is(&self.old, kind) && !is(&self.new, kind) {
+                let detail = format!("cannot disable the terminal {kind}=True condition");
+                causes.invalid_hidden(&at, &detail);
+            }
+        }
+    }
+
+    fn check_success_kept(&self, causes: &mut Causes) {
+        let met = is(&self.new, "SuccessCriteriaMet");
+        let was_met = is(&self.old, "SuccessCriteriaMet");
+        let wrong = [
+            (
+                was_met && !met,
+                "cannot disable the SuccessCriteriaMet=True condition",
+            ),
+            (
+                is(&self.old, "Complete") && !was_met && met,
+                "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions",
+            ),
+        ];
+        self.refuse(&wrong, causes);
+    }
+
+    fn check_fixed_times(&self, causes: &mut Causes) {
+        let (start, end) = (self.new.get("startTime"), self.new.get("completionTime"));
+        let (was_start, was_end) = (self.old.get("startTime"), self.old.get("completionTime"));
+        if end.is_set() && was_end.is_set() && self.changed("completionTime") {
             causes.invalid(&end, "field is immutable");
         }
         // A Job that goes on after a suspension starts over.
         let resumes = is(&self.old, "Suspended") && has_condition(&self.new, "Suspended", "False");
-        if started && !resumes && was_start.is_set() && !self.spec.is_true("suspend") {
+        let is_fixed = was_start.is_set() && !self.spec.is_true("suspend");
+        if self.changed("startTime") && !resumes && is_fixed {
             causes.invalid(&start, "field is immutable for unsuspended job once set");
         }
     }
@@ -181,13 +223,7 @@ impl Change<'_> {
     fn check_finished(&self, causes: &mut Causes) {
         let ended = is_finished(&self.new);
         let turned = ended != is_finished(&self.old);
-        for name in ["active", "terminating"] {
-            let is_busy = ended && number(&self.new, name) > 0;
-            if (turned || self.changed(name)) && is_busy {
-                let detail = format!("{name}>0 is invalid for finished job");
-                causes.invalid(&self.new.get(name), &detail);
-            }
-        }
+        self.check_idle("active", causes);
         // Such a Job finishes without ever having started.
         let never_ran = self.spec.is_true("suspend") && self.spec.int_of("completions") == Some(0);
         let start = self.new.get("startTime");
@@ -202,6 +238,16 @@ impl Change<'_> {
             let (succeeded, failed) = (list("succeeded"), list("failed"));
             let shown = format!("{{\"Succeeded\":{succeeded},\"Failed\":{failed}}}");
             causes.invalid_struct(&pods, &shown, "must be empty for finished job");
+        }
+    }
+
+    /// Checks that a finished Job has no Pods of a kind.
+    fn check_idle(&self, name: &str, causes: &mut Causes) {
+        let ended = is_finished(&self.new);
+        let turned = ended != is_finished(&self.old);
+        if (turned || self.changed(name)) && ended && number(&self.new, name) > 0 {
+            let detail = format!("{name}>0 is invalid for finished job");
+            causes.invalid(&self.new.get(name), &detail);
         }
     }
 
@@ -247,7 +293,8 @@ impl Change<'_> {
         }
     }
 
-    fn check_progress(&self, causes: &mut Causes) {
+    fn check_going_on(&self, causes: &mut Causes) {
+        self.check_idle("terminating", causes);
         let is_new = self.changed("ready") || self.changed("active");
         if is_new
             && self
@@ -258,6 +305,9 @@ impl Change<'_> {
             let detail = "cannot set more ready pods than active";
             causes.invalid(&self.new.get("ready"), detail);
         }
+    }
+
+    fn check_progress(&self, causes: &mut Causes) {
         // An elastic Job: with fewer completions, fewer indexes have succeeded.
         let may_shrink = self.spec.text_of("completionMode") == "Indexed"
             && self.spec.member("completions") == self.spec.member("parallelism");

@@ -12,17 +12,14 @@ pub(in crate::validation) fn replication_controller(context: &Context<'_>, cause
         return;
     }
     let spec = context.get("spec");
-    rule::check(
-        &spec,
-        &[("minReadySeconds replicas", Rule::NotNegative)],
-        causes,
-    );
+    rule::check(&spec, &[("minReadySeconds", Rule::NotNegative)], causes);
     // `ValidateReplicationControllerSpec`. Defaults take the selector from the template, so it is only missing if that
     // has no labels.
     causes.check_given(&spec.get("selector"), "");
     if !spec.has("replicas") {
         causes.required(&spec.get("replicas"), "");
     }
+    rule::check(&spec, &[("replicas", Rule::NotNegative)], causes);
     check_template(context, &spec, causes);
     check_conversion(context, &spec, causes);
 }

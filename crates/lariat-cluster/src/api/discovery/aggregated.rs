@@ -18,16 +18,24 @@ pub(crate) const AGGREGATED: HeaderValue = HeaderValue::from_static(
 
 /// Returns whether a client prefers the document for all groups to the legacy ones.
 ///
-/// It is only in JSON. Kubernetes 1.36 has no `v2beta1` of it any more.
+/// Named anywhere, it comes before them, whatever the order and the qualities. It is only in JSON. Kubernetes 1.36 has no
+/// `v2beta1` of it any more.
+///
+/// Source: `WrappedHandler` in `k8s.io/apiserver/pkg/endpoints/discovery/aggregated`.
 pub(crate) fn prefers_aggregated(accept: &str, offers: Offers) -> Result<bool, ApiError> {
-    let serves = |encoding, conversion: Option<Conversion<'_>>| match conversion {
-        None => Some(false),
-        // Go writes the legacy documents in protobuf, but these only as JSON.
+    let aggregated = |encoding, conversion: Option<Conversion<'_>>| match conversion {
+        // The legacy documents are written in protobuf, these are not.
         Some(_) if encoding == Encoding::Protobuf => None,
-        Some(("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2")) => Some(true),
-        Some(_) => None,
+        Some(("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2")) => Some(()),
+        _ => None,
     };
-    Ok(choose(accept, offers, serves)?.1)
+    if choose(accept, offers, aggregated).is_ok() {
+        return Ok(true);
+    }
+    choose(accept, offers, |_, conversion| {
+        conversion.is_none().then_some(())
+    })?;
+    Ok(false)
 }
 
 /// Writes the document of the core group, or of all others.

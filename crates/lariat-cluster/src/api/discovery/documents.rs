@@ -1,5 +1,7 @@
 //! Discovery: which groups, versions and resources there are.
 
+use std::sync::atomic::Ordering;
+
 use http::StatusCode;
 use lariat_apimachinery::kinds::{Catalog, Resource};
 use serde::Serialize;
@@ -146,7 +148,11 @@ pub(super) fn verbs(resource: &Resource) -> Vec<&'static str> {
         return vec!["get", "list"];
     }
     if resource.rules.custom {
-        return CUSTOM_VERBS.to_vec();
+        let mut verbs = CUSTOM_VERBS.to_vec();
+        if resource.terminating.load(Ordering::Relaxed) {
+            verbs.retain(|verb| !matches!(*verb, "patch" | "create" | "update"));
+        }
+        return verbs;
     }
     let mut verbs = COLLECTION_VERBS.to_vec();
     if resource.group.is_empty() && resource.plural == "namespaces" {

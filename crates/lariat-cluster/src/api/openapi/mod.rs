@@ -19,5 +19,4 @@ mod parts;
 mod paths;
 mod v2;
 
-pub(crate) use answer::{answer, answer_v2};
-pub(crate) use document::index;
+pub(crate) use answer::{answer, answer_index, answer_v2};

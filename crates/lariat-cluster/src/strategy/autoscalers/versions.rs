@@ -137,6 +137,11 @@ pub(crate) fn to_second(object: &mut Object) {
         // `DefaultCPUUtilization`; the default cannot be set where others are, before the annotation is read.
         metrics.push(target_of_cpu(&json!(80)));
     }
+    // Version 2 leaves a count of zero out.
+    let count = take(object, "status", "currentReplicas");
+    if let Some(count) = count.filter(|count| *count != json!(0)) {
+        put(object, "status", "currentReplicas", count);
+    }
     let percent = take(object, "status", CURRENT).filter(|percent| !percent.is_null());
     // An annotation that can be read has more than the member.
     let current = listed_in(object, CURRENT_METRICS, "current").unwrap_or_else(|| {

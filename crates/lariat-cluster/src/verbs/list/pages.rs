@@ -113,7 +113,8 @@ impl Plan {
             }
             return Ok(Self {
                 exactly: continuation.revision(),
-                limit,
+                // A watch cache, which version 0 leads to, knows no pages.
+                limit: limit.filter(|_| version.is_none()),
                 continuation: Some(continuation),
                 ..Self::default()
             });

@@ -324,7 +324,7 @@ fn shown(call: &Call, object: &Object, stored: &Stored) -> Result<Answer, ApiErr
     check_paths(call, object)?;
     let replicas = replicas_of(call, object).ok_or_else(|| {
         let path = path(call).join(".");
-        ApiError::internal(format!(
+        ApiError::internal_error(format!(
             "the spec replicas field \".{path}\" does not exist"
         ))
     })?;
