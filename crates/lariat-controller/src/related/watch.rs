@@ -252,10 +252,7 @@ impl<V: View> Subscriber for Feed<V> {
             let debounced = lanes.take_debounced(&mut now, change);
             let mut add = Aside {
                 lanes: due.clone(),
-                priority: match change {
-                    Change::Added { initial: true, .. } | Change::Resynced { .. } => Priority::Low,
-                    _ => Priority::Normal,
-                },
+                priority: lanes.priority(&due, change),
                 payload: Payload::from(cause).led_by(caller.as_ref()),
             };
             // With the wrong scope, a cluster-scoped owner would be enqueued under a namespace in which it does not
