@@ -143,14 +143,8 @@ impl<V: View> Relation<V> {
     /// # let _ = owned;
     /// ```
     pub fn only(self, predicate: Predicate) -> Self {
-        let only = match self.only {
-            Some(before) => before.and(predicate),
-            None => predicate,
-        };
-        Self {
-            only: Some(only),
-            ..self
-        }
+        let only = Some(Predicate::both(self.only, predicate));
+        Self { only, ..self }
     }
 
     /// Returns whether keys are enqueued for a change.
