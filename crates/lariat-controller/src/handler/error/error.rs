@@ -169,7 +169,7 @@ impl HandlerError {
 
     /// Returns the error that the handler returned.
     #[must_use]
-    pub fn source(&self) -> &(dyn Error + Send + Sync + 'static) {
+    pub fn as_error(&self) -> &(dyn Error + Send + Sync + 'static) {
         &*self.source
     }
 
