@@ -224,7 +224,7 @@ impl Informer {
     ///
     /// # fn example(factory: SharedCacheFactory) {
     /// let pods = factory.existing(&Gvk::new("", "v1", "Pod"));
-    /// let relists = factory.existing(&Gvk::new("", "v1", "Pod")).is_some_and(|pods| pods.relist());
+    /// let relists = pods.is_some_and(|pods| pods.relist());
     /// # let _ = relists;
     /// # }
     /// ```
