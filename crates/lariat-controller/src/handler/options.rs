@@ -271,8 +271,8 @@ impl HandlerOptions {
     /// objects. Initial lists, resyncs, deletions, retries and enqueued keys call the handler immediately, and that
     /// call covers the changes that wait. Other handlers of the kind are not delayed.
     ///
-    /// Changes that wait when the factory stops are not handled during the stop. The next start begins with all
-    /// objects.
+    /// Changes that wait when the factory stops are handled after its next start. A new process is called for all
+    /// objects anyway.
     ///
     /// ```
     /// use std::time::Duration;
