@@ -45,7 +45,7 @@ async fn a_retry_that_waits_for_its_turn_keeps_its_failures() {
         30,
         "all of them, in the end"
     );
-    assert_eq!(bench.status().handlers[0].runs, 30 * 5);
+    assert_eq!(bench.status().handlers[0].calls, 30 * 5);
     assert!(attempts.lock().values().all(|attempt| *attempt == 5));
 }
 

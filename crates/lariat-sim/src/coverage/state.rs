@@ -95,7 +95,7 @@ impl States {
             self.set(Doing::Calling, controller.queue.processing > 0);
             for handler in &controller.handlers {
                 self.set(Doing::AtLimit, handler.waiting > 0);
-                self.set(Doing::LateHandler, is_filled && handler.runs == 0);
+                self.set(Doing::LateHandler, is_filled && handler.calls == 0);
             }
         }
         self
