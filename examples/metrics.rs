@@ -54,7 +54,7 @@ async fn main() -> Result<()> {
         let shown = [
             "workqueue_adds_total{",
             "workqueue_retries_total{",
-            "lariat_handler_runs_total{",
+            "lariat_handler_calls_total{",
         ];
         if shown.iter().any(|name| line.starts_with(name)) && !line.ends_with(" 0") {
             println!("  {line}");

@@ -102,11 +102,10 @@ async fn next<K: View + Clone>(
     match stage {
         Stage::Begin(informer) => {
             informer.filled().await;
-            // The changes that are unread right after subscribing are the existing objects.
+            // The changes that are unread right after subscribing are the existing objects. kube's store swaps in what
+            // comes before `InitDone` and forgets the rest, so later changes have to come after it.
             let mut changes = informer.changes();
-            let initial = (0..changes.unread())
-                .filter_map(|_| changes.try_next())
-                .collect();
+            let initial = changes.take_all().into();
             Some((
                 Ok(watcher::Event::Init),
                 Stage::Initial(informer, changes, initial),
@@ -118,7 +117,7 @@ async fn next<K: View + Clone>(
             };
             let event = match &change {
                 Change::Added { object, .. } => informer.event(object, watcher::Event::InitApply),
-                // The initial state of this object was merged with a later change before it was read.
+                // Not reached: all changes that were taken are additions.
                 other => live(&informer, other),
             };
             Some((event, Stage::Initial(informer, changes, initial)))

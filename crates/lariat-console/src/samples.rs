@@ -41,14 +41,14 @@ struct Taken {
 #[derive(Debug, Clone, Copy)]
 struct Totals {
     at: Instant,
-    runs: u64,
+    calls: u64,
     failures: u64,
 }
 
 /// Calls and failures per second.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Rates {
-    pub(crate) runs: f64,
+    pub(crate) calls: f64,
     pub(crate) failures: f64,
 }
 
@@ -99,14 +99,14 @@ impl Taken {
     fn take(&mut self, status: &ControllerStatus, now: Instant) {
         let gone = std::iter::once(&status.deregistered);
         let handlers: Vec<_> = status.handlers.iter().chain(gone).collect();
-        let runs = handlers.iter().map(|handler| handler.runs).sum();
+        let calls = handlers.iter().map(|handler| handler.calls).sum();
         let failures = handlers.iter().map(|handler| handler.failures).sum();
-        let (runs, failures) = self.added(runs, failures);
+        let (calls, failures) = self.added(calls, failures);
         let sample = Sample {
             // The depth is the backlog, which includes keys in processing that were added again.
             ready: status.queue.depth(),
             processing: status.queue.processing,
-            runs,
+            calls,
             failures,
         };
         self.handlers
@@ -119,7 +119,7 @@ impl Taken {
             }
             totals.push_back(Totals {
                 at: now,
-                runs: handler.runs,
+                calls: handler.calls,
                 failures: handler.failures,
             });
         }
@@ -133,11 +133,14 @@ impl Taken {
     ///
     /// The sums are compared, not the counts of each handler: a handler that is deregistered moves its counts to those
     /// of removed handlers, which is no activity.
-    fn added(&mut self, runs: u64, failures: u64) -> (u64, u64) {
+    fn added(&mut self, calls: u64, failures: u64) -> (u64, u64) {
         // At the first sample, the sums cover an unknown time, and would show as a peak.
-        let last = self.counted.replace((runs, failures));
-        let last = last.unwrap_or((runs, failures));
-        (runs.saturating_sub(last.0), failures.saturating_sub(last.1))
+        let last = self.counted.replace((calls, failures));
+        let last = last.unwrap_or((calls, failures));
+        (
+            calls.saturating_sub(last.0),
+            failures.saturating_sub(last.1),
+        )
     }
 }
 
@@ -149,7 +152,7 @@ fn rates(totals: &VecDeque<Totals>) -> Rates {
     let seconds = (last.at - first.at).as_secs_f64();
     let per_second = |first: u64, last: u64| last.saturating_sub(first) as f64 / seconds;
     Rates {
-        runs: per_second(first.runs, last.runs),
+        calls: per_second(first.calls, last.calls),
         failures: per_second(first.failures, last.failures),
     }
 }
@@ -172,14 +175,14 @@ mod tests {
             let at = |seconds| Instant::now() + Duration::from_secs(seconds);
             let totals = (0..).step_by(2).zip(values);
             let totals: VecDeque<Totals> = totals
-                .map(|(seconds, (runs, failures))| Totals {
+                .map(|(seconds, (calls, failures))| Totals {
                     at: at(seconds),
-                    runs: *runs,
+                    calls: *calls,
                     failures: *failures,
                 })
                 .collect();
-            let Rates { runs, failures } = rates(&totals);
-            (runs, failures)
+            let Rates { calls, failures } = rates(&totals);
+            (calls, failures)
         };
         assert_eq!(totals(&[]), (0.0, 0.0));
         assert_eq!(totals(&[(5, 1)]), (0.0, 0.0));

@@ -8,6 +8,7 @@ use futures::future::BoxFuture;
 use http::{Method, Request, Response};
 use kube::Client;
 use kube::client::Body;
+use lariat_core::is_dry_run;
 
 use crate::leadership::Leadership;
 
@@ -155,6 +156,10 @@ impl tower_service::Service<Request<Body>> for Fence {
         }
         let leadership = self.leadership.clone();
         Box::pin(async move {
+            let (request, is_dry_run) = read_deletion(request).await?;
+            if is_dry_run {
+                return Ok(client.send(request).await?);
+            }
             let mut fenced = Fenced {
                 lease: leadership.lease().to_owned(),
                 what: format!("{} {}", request.method(), request.uri().path()),
@@ -179,15 +184,43 @@ impl tower_service::Service<Request<Body>> for Fence {
     }
 }
 
-/// Returns whether a request stores nothing on the server.
+/// Returns whether a request stores nothing on the server, as far as its head tells.
 fn is_read(request: &Request<Body>) -> bool {
-    let uri = request.uri();
-    let is_safe = [Method::GET, Method::HEAD, Method::OPTIONS].contains(request.method());
-    let is_review = REVIEWS.iter().any(|group| uri.path().starts_with(group));
-    let is_dry_run = || {
-        let pairs = uri.query().unwrap_or_default().split('&');
-        // `All` is the only value that the API server accepts.
-        pairs.into_iter().any(|pair| pair == "dryRun=All")
+    let (method, path) = (request.method(), request.uri().path());
+    let is_safe = [Method::GET, Method::HEAD, Method::OPTIONS].contains(method);
+    let is_review = REVIEWS.iter().any(|group| path.starts_with(group));
+    is_safe || is_review || (*method != Method::DELETE && is_dry_run_by_query(request))
+}
+
+fn is_dry_run_by_query(request: &Request<Body>) -> bool {
+    let pairs = request.uri().query().unwrap_or_default().split('&');
+    // `All` is the only value that the API server accepts.
+    pairs.into_iter().any(|pair| pair == "dryRun=All")
+}
+
+/// Returns a request, and whether it is a deletion that is a dry run.
+///
+/// The options of a deletion are in its body, where kube's `Api::delete` puts them. If it has none, the query counts.
+async fn read_deletion(request: Request<Body>) -> Result<(Request<Body>, bool), Failure> {
+    if *request.method() != Method::DELETE {
+        return Ok((request, false));
+    }
+    let by_query = is_dry_run_by_query(&request);
+    let (head, body) = request.into_parts();
+    let options = body.collect_bytes().await?;
+    // A request to a proxy is passed on to a program, which has no dry run.
+    let is_dry_run = match &*options {
+        _ if is_proxied(head.uri.path()) => false,
+        [] => by_query,
+        options => is_dry_run(options),
     };
-    is_safe || is_review || is_dry_run()
+    Ok((Request::from_parts(head, Body::from(options)), is_dry_run))
+}
+
+/// Returns whether a path is that of a proxy: `pods/NAME/proxy` and the like.
+fn is_proxied(path: &str) -> bool {
+    let segments: Vec<&str> = path.split('/').collect();
+    segments
+        .windows(3)
+        .any(|part| matches!(part, ["nodes" | "pods" | "services", _, "proxy"]))
 }

@@ -64,7 +64,7 @@ impl GuardError {
 ///
 /// Such a failure does not count for the limit of retries.
 pub(crate) fn paced(error: HandlerError) -> HandlerError {
-    let delay = GuardError::find(error.source()).map(GuardError::retry_after);
+    let delay = GuardError::find(error.as_error()).map(GuardError::retry_after);
     match delay.filter(|_| error.is_retryable()) {
         // `uncounted` keeps the failure from counting towards the limit of retries.
         Some(delay) => error.retry_after(delay).uncounted(),

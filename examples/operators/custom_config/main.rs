@@ -89,7 +89,7 @@ async fn story(stage: &Stage) -> Result<()> {
     let config = config(&stage.options)?;
     stage.step("a healthy pod");
     create(stage, "fine", "none").await?;
-    wait(stage, |handler| handler.runs > 0).await?;
+    wait(stage, |handler| handler.calls > 0).await?;
 
     let tries = u64::from(config.retries) + 1;
     stage.step(format_args!(

@@ -169,7 +169,7 @@ async fn metrics() {
     let (code, text) = lariat_integration::interrupted(command, "TERM", &["Ctrl-C ends"]).await;
     assert_eq!(code, Some(0), "{text}");
     for expected in [
-        "lariat_handler_runs_total{",
+        "lariat_handler_calls_total{",
         "result=\"failed\"",
         "workqueue_retries_total{",
         "readyz check passed",

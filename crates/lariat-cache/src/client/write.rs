@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use http::{Method, Request};
-use lariat_core::{Gvk, ObjectKey, name_of_segment};
+use lariat_core::{Gvk, ObjectKey, is_dry_run, name_of_segment};
 
 use crate::store::{CachedObject, Store};
 
@@ -226,18 +226,6 @@ fn is_passed_on(part: &str) -> bool {
 /// Returns whether this is a subresource of a namespace, not a resource in it.
 fn is_namespace_part(part: &str) -> bool {
     matches!(part, "status" | "finalize")
-}
-
-/// Returns whether the options of a deletion request a dry run.
-fn is_dry_run(options: &[u8]) -> bool {
-    #[derive(serde::Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Options {
-        #[serde(default)]
-        dry_run: Option<Vec<String>>,
-    }
-    let options = serde_json::from_slice::<Options>(options);
-    options.is_ok_and(|options| options.dry_run.is_some_and(|stages| !stages.is_empty()))
 }
 
 #[cfg(test)]

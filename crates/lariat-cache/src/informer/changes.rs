@@ -93,6 +93,15 @@ impl Changes {
         self.unread.state.lock().order.len()
     }
 
+    /// Returns all unread changes, in order, without waiting.
+    ///
+    /// Right after subscribing these are the existing objects, each as [`Change::Added`]: whatever has happened to them
+    /// since is merged into that, and objects that are deleted by now are left out.
+    #[must_use]
+    pub fn take_all(&mut self) -> Vec<Change> {
+        self.unread.take_all()
+    }
+
     fn poll_change(&mut self, cx: &mut Context<'_>) -> Poll<Change> {
         let mut state = self.unread.state.lock();
         match state.take() {
@@ -110,6 +119,14 @@ impl Stream for Changes {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Change>> {
         self.poll_change(cx).map(Some)
+    }
+}
+
+impl Unread {
+    fn take_all(&self) -> Vec<Change> {
+        // Under one lock. Between two locks, a change of an object that was taken already would be put at the end.
+        let mut state = self.state.lock();
+        std::iter::from_fn(|| state.take()).collect()
     }
 }
 
@@ -195,5 +212,50 @@ impl fmt::Debug for Changes {
         f.debug_struct("Changes")
             .field("unread", &unread)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+
+    use lariat_core::{Gvk, RawObject};
+
+    use super::*;
+    use crate::store::{Content, Delta, Store};
+
+    const OBJECTS: usize = 500;
+
+    fn object(number: usize, version: usize) -> RawObject {
+        let gvk = Gvk::new("", "v1", "ConfigMap");
+        let text = format!(
+            r#"{{"metadata":{{"name":"o{number}","uid":"u{number}","resourceVersion":"{version}"}}}}"#
+        );
+        RawObject::parse(text.as_bytes(), &gvk).unwrap()
+    }
+
+    #[test]
+    fn the_objects_that_exist_are_taken_as_additions_while_others_change_them() {
+        for round in 0..100 {
+            let (store, unread) = (Store::default(), Unread::default());
+            let apply = |deltas| unread.changed(&store.apply(deltas, Content::Whole));
+            let all = (0..OBJECTS).map(|number| Delta::Present(object(number, 1)));
+            apply(all.collect());
+            let barrier = Barrier::new(2);
+            let initial = std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    barrier.wait();
+                    for number in 0..OBJECTS / 2 {
+                        apply(vec![Delta::Present(object(number, 2))]);
+                        apply(vec![Delta::Deleted(object(OBJECTS - 1 - number, 2))]);
+                    }
+                });
+                barrier.wait();
+                unread.take_all()
+            });
+            let is_added = |change: &Change| matches!(change, Change::Added { .. });
+            let other = initial.iter().find(|change| !is_added(change));
+            assert!(other.is_none(), "round {round}: {other:?}");
+        }
     }
 }

@@ -14,7 +14,7 @@ use super::refresh::RefreshError;
 use crate::client::KindClient;
 use crate::publish::{KindStatus, Subscriber, Subscription, User};
 use crate::selection::Selection;
-use crate::store::{CachedObject, Store};
+use crate::store::{CachedObject, Query, Store};
 use crate::view::View;
 use crate::warm::{WarmIdentity, WarmSource};
 
@@ -224,7 +224,7 @@ impl Informer {
     ///
     /// # fn example(factory: SharedCacheFactory) {
     /// let pods = factory.existing(&Gvk::new("", "v1", "Pod"));
-    /// let relists = factory.existing(&Gvk::new("", "v1", "Pod")).is_some_and(|pods| pods.relist());
+    /// let relists = pods.is_some_and(|pods| pods.relist());
     /// # let _ = relists;
     /// # }
     /// ```
@@ -341,6 +341,23 @@ impl Informer {
         timeout: Duration,
     ) -> Result<Option<Arc<CachedObject>>, LoadError> {
         self.core.load(key, timeout).await
+    }
+
+    /// Returns the objects that a query selects, with their content.
+    ///
+    /// This is [`load`](Self::load) for many objects. If more than a few lack content, they are fetched by one list of
+    /// the namespace and the labels of the query (one for each namespace of the [selection](Self::selection)), unless
+    /// the query is for the objects of an owner and these are few among those listed.
+    ///
+    /// # Errors
+    ///
+    /// As for [`load`](Self::load).
+    ///
+    /// # Cancel safety
+    ///
+    /// As for [`load`](Self::load).
+    pub async fn load_all(&self, query: &Query) -> Result<Vec<Arc<CachedObject>>, LoadError> {
+        self.core.load_all(query).await
     }
 
     /// Reads an object from the API server and applies its state to the cache.

@@ -18,7 +18,7 @@ use crate::store::{CachedObject, Content};
 pub(super) const UPGRADE_WAIT: Duration = Duration::from_secs(20);
 
 /// The timeout of the API server's answer.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The error of a load: the content could not be fetched.
 #[derive(Debug, thiserror::Error)]
@@ -100,7 +100,7 @@ impl Core {
     }
 
     /// Returns whether a list or a watch may bring the content of an object.
-    fn awaits_content(&self, key: &ObjectKey) -> bool {
+    pub(super) fn awaits_content(&self, key: &ObjectKey) -> bool {
         let content = self.wanted_content();
         match self.store.get(key) {
             Some(cached) => self.store.wants_content(content, &cached),
@@ -178,14 +178,14 @@ impl Core {
     }
 }
 
-fn is_same_state(one: &CachedObject, other: &CachedObject) -> bool {
+pub(super) fn is_same_state(one: &CachedObject, other: &CachedObject) -> bool {
     one.uid() == other.uid() && one.version() == other.version()
 }
 
 /// Returns whether a fetched object is at least as new as the cached one.
 ///
 /// `false` if none was fetched, or if the versions cannot be compared.
-fn is_as_new(fetched: Option<&CachedObject>, cached: &CachedObject) -> bool {
+pub(super) fn is_as_new(fetched: Option<&CachedObject>, cached: &CachedObject) -> bool {
     let order = fetched.and_then(|fetched| fetched.version().compare(cached.version()));
     order.is_some_and(Ordering::is_ge)
 }

@@ -40,9 +40,9 @@ enum BadAnswer {
 
 /// A list whose items are not decoded.
 #[derive(Deserialize)]
-struct Items {
+pub(super) struct Items {
     #[serde(default)]
-    items: Option<Vec<Box<RawValue>>>,
+    pub(super) items: Option<Vec<Box<RawValue>>>,
 }
 
 impl Core {

@@ -73,6 +73,22 @@ impl Query {
         Self { owner, ..self }
     }
 
+    /// Returns the namespace, if the query has one.
+    pub(crate) fn wanted_namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
+    }
+
+    /// Returns the label selector.
+    pub(crate) fn wanted_labels(&self) -> &LabelSelector {
+        &self.labels
+    }
+
+    /// Returns the query without its owner.
+    pub(crate) fn any_owner(self) -> Self {
+        let owner = None;
+        Self { owner, ..self }
+    }
+
     /// Returns whether an object matches.
     #[must_use]
     pub fn matches(&self, object: &CachedObject) -> bool {

@@ -10,13 +10,13 @@ fn controller(kind: &str, ready: usize, failing: usize) -> Value {
     let none = json!({"count": 0, "p50": 0.0, "p99": 0.0, "max": 0.0});
     let handler = |name: &str, failing: usize| {
         json!({
-            "name": name, "blocked": null, "runs": 1200, "failures": failing * 3, "retries": failing, "exhausted": 0,
+            "name": name, "blocked": null, "calls": 1200, "failures": failing * 3, "retries": failing, "exhausted": 0,
             "panics": 0, "timeouts": 0, "rate": 12.5, "failureRate": if failing > 0 { 0.3 } else { 0.0 },
             "time": quantiles, "lag": none, "waiting": 0, "failing": failing,
         })
     };
     let samples: Vec<Value> = (0..8)
-        .map(|n| json!({"ready": n, "processing": 1, "runs": 3, "failures": 0}))
+        .map(|n| json!({"ready": n, "processing": 1, "calls": 3, "failures": 0}))
         .collect();
     json!({
         "context": "", "group": group, "version": "v1", "kind": kind, "phase": "synced", "workers": 5,

@@ -15,7 +15,7 @@ const CONTROLLERS: [Column; 10] = [
     Column::number("DUE", 0),
     Column::number("DELAYED", 4),
     Column::number("BUSY", 1),
-    Column::number("RUNS/S", 2),
+    Column::number("CALLS/S", 2),
     Column::number("ERRORS/S", 0),
     Column::number("FAILING", 3),
     Column::number("OBJECTS", 5),
@@ -106,8 +106,8 @@ pub(crate) fn facts(overview: &Overview, names: Names) -> Grid {
 /// Returns how many calls a second a controller makes, and how many of them fail.
 pub(crate) fn rates(controller: &Controller) -> (f64, f64) {
     let handlers = controller.handlers.iter();
-    handlers.fold((0.0, 0.0), |(runs, failures), handler| {
-        (runs + handler.rate, failures + handler.failure_rate)
+    handlers.fold((0.0, 0.0), |(calls, failures), handler| {
+        (calls + handler.rate, failures + handler.failure_rate)
     })
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn failing(controller: &Controller) -> usize {
 
 fn controller(controller: &Controller, names: Names) -> Row {
     let queue = &controller.queue;
-    let (runs, failures) = rates(controller);
+    let (calls, failures) = rates(controller);
     let failing = failing(controller);
     let blocked = controller
         .handlers
@@ -149,7 +149,7 @@ fn controller(controller: &Controller, names: Names) -> Row {
         number(queue.ready),
         number(queue.delayed),
         busy,
-        rate(runs),
+        rate(calls),
         rate(failures),
         number(failing),
         number(controller.objects),
@@ -296,10 +296,10 @@ mod tests {
         let tones: Vec<Tone> = grid.rows.iter().map(|row| row.tone).collect();
         assert_eq!(tones, [Tone::Bad, Tone::Warn, Tone::Warn]);
         let expected = "\
-CONTROLLER       DUE  DELAYED  BUSY  RUNS/S  ERRORS/S  FAILING  OBJECTS  STATE            TREND
-Deployment.apps   12        3   1/5    25.0       0.3        2      12k  synced           ▁▂▃▄▅▆▇█
-Pod                0        3     -    25.0         0        0      12k  not running      ▁▂▃▄▅▆▇█
-Shop.demo.dev      2        3   1/5    25.0         0        0      12k  handler blocked  ▁▂▃▄▅▆▇█
+CONTROLLER       DUE  DELAYED  BUSY  CALLS/S  ERRORS/S  FAILING  OBJECTS  STATE            TREND
+Deployment.apps   12        3   1/5     25.0       0.3        2      12k  synced           ▁▂▃▄▅▆▇█
+Pod                0        3     -     25.0         0        0      12k  not running      ▁▂▃▄▅▆▇█
+Shop.demo.dev      2        3   1/5     25.0         0        0      12k  handler blocked  ▁▂▃▄▅▆▇█
 ";
         assert_eq!(grid.text(120), expected);
     }

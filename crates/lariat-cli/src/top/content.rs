@@ -14,8 +14,8 @@ use crate::console::{
 /// The columns of handlers.
 const HANDLERS: [Column; 10] = [
     Column::text("HANDLER", 0),
-    Column::number("RUNS", 4),
-    Column::number("RUNS/S", 1),
+    Column::number("CALLS", 4),
+    Column::number("CALLS/S", 1),
     Column::number("ERRORS/S", 0),
     Column::number("P50", 5),
     Column::number("P99", 3),
@@ -218,14 +218,14 @@ fn home(app: &App, list: usize) -> Content {
 }
 
 fn controller_order(controller: &Controller, names: Names) -> Vec<Order> {
-    let (runs, failures) = tables::rates(controller);
+    let (calls, failures) = tables::rates(controller);
     let queue = &controller.queue;
     vec![
         Order::Text(names.name(&controller.kind)),
         count(queue.ready),
         count(queue.delayed),
         count(queue.processing),
-        Order::Number(runs),
+        Order::Number(calls),
         Order::Number(failures),
         count(tables::failing(controller)),
         count(controller.objects),
@@ -255,7 +255,7 @@ fn handlers(detail: &ControllerDetail) -> Content {
         };
         let cells = vec![
             it.name.clone(),
-            amount(it.runs),
+            amount(it.calls),
             rate(it.rate),
             rate(it.failure_rate),
             quantile(&it.time, it.time.p50),
@@ -275,7 +275,7 @@ fn handlers(detail: &ControllerDetail) -> Content {
     #[expect(clippy::cast_precision_loss, reason = "it is for an order")]
     let order = |it: &Handler| {
         let numbers = [
-            it.runs as f64,
+            it.calls as f64,
             it.rate,
             it.failure_rate,
             it.time.p50,

@@ -74,7 +74,7 @@ fn totals(app: &App) -> String {
     let delayed: usize = queues().map(|queue| queue.delayed).sum();
     let busy: usize = queues().map(|queue| queue.processing).sum();
     let workers: usize = controllers.iter().filter_map(|it| it.workers).sum();
-    let (runs, failures) = controllers
+    let (calls, failures) = controllers
         .iter()
         .map(tables::rates)
         .fold((0.0, 0.0), |all, one| (all.0 + one.0, all.1 + one.1));
@@ -85,10 +85,10 @@ fn totals(app: &App) -> String {
         .iter()
         .map(|lease| format!(" · {}", lease.state));
     format!(
-        "{} due · {} delayed · {busy}/{workers} busy · {} runs/s · {} errors/s · {}{}",
+        "{} due · {} delayed · {busy}/{workers} busy · {} calls, {} errors/s · {}{}",
         number(due),
         number(delayed),
-        rate(runs),
+        rate(calls),
         rate(failures),
         bytes(size),
         leading.collect::<String>()

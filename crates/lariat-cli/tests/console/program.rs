@@ -69,7 +69,7 @@ async fn top_shows_the_handler_that_fails_and_the_key_it_fails_for() {
         // The handlers of the controller, the failing one with its count.
         tmux.press("Enter");
         tmux.has("HANDLER");
-        // HANDLER, RUNS, RUNS/S, ERRORS/S
+        // HANDLER, CALLS, CALLS/S, ERRORS/S
         tmux.wait("the failing handler", |screen| {
             let row = screen.lines().find(|line| line.starts_with("check"));
             let errors = row.and_then(|row| row.split_whitespace().nth(3));

@@ -78,7 +78,7 @@ pub struct Handler {
     /// Why the handler is not called: `paused` or `waits for caches`; `None` if it is.
     pub blocked: Option<String>,
     /// Calls that have ended.
-    pub runs: u64,
+    pub calls: u64,
     /// Calls that failed.
     pub failures: u64,
     /// Calls that were retries.
@@ -113,7 +113,7 @@ pub struct Sample {
     /// Keys in processing.
     pub processing: usize,
     /// Calls that ended since the previous sample.
-    pub runs: u64,
+    pub calls: u64,
     /// Calls that failed since the previous sample.
     pub failures: u64,
 }

@@ -15,7 +15,7 @@ const COLUMNS = [
   { name: 'Delayed', title: 'Keys that wait for a delay to end', number: true },
   { name: 'Wait p99', title: 'How long keys waited for a worker; an upper bound within a factor of two', number: true },
   { name: 'Workers', title: 'Busy workers, of all', number: true },
-  { name: 'Runs/s', title: 'Calls of handlers per second, over the last minute', number: true },
+  { name: 'Calls/s', title: 'Calls of handlers per second, over the last minute', number: true },
   { name: 'Errors', title: 'Calls that failed, of those of the last minute', number: true },
   { name: 'Objects', number: true },
 ];

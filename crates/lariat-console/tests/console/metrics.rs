@@ -21,8 +21,7 @@ async fn metrics_of_controllers_and_of_the_program_are_there_in_both_formats() {
     bench.create("web").await;
     bench.start().await;
     orders.inc_by(7);
-    let runs =
-        "lariat_handler_runs_total{ctx=\"\",kind=\"v1 ConfigMap\",handler=\"log\",result=\"done\"}";
+    let runs = "lariat_handler_calls_total{ctx=\"\",kind=\"v1 ConfigMap\",handler=\"log\",result=\"done\"}";
     let text = until(async || {
         let answer = bench.client.get("/metrics").await;
         assert_eq!((answer.status, answer.header("content-type")), (200, TEXT));

@@ -78,7 +78,7 @@ impl Program {
             while seen != Some((true, Some(1.0), Some(1.0))) {
                 time::sleep(Duration::from_millis(20)).await;
                 let scrape = self.scrape().await;
-                let failed = scrape.sum("lariat_handler_runs_total", &[("result", "failed")]);
+                let failed = scrape.sum("lariat_handler_calls_total", &[("result", "failed")]);
                 let tripped = scrape.sum("lariat_guard_tripped", &[]);
                 let joined = scrape.sum("lariat_shard_joined", &[]);
                 seen = Some((failed > Some(0.0), tripped, joined));

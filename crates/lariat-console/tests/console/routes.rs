@@ -22,7 +22,7 @@ async fn an_overview_has_the_program_and_its_controllers() {
     let overview: Overview = until(async || {
         let overview: Overview = bench.client.get("/api/v1/overview").await.good();
         let controller = overview.controllers.first()?;
-        (controller.handlers[0].runs >= 1).then_some(overview)
+        (controller.handlers[0].calls >= 1).then_some(overview)
     })
     .await;
     assert_eq!(overview.program.name, "shop");
@@ -56,7 +56,7 @@ async fn samples_and_rates_follow_what_runs() {
         bench.maps.enqueue(&ObjectKey::namespaced("default", "web"));
         let overview: Overview = bench.client.get("/api/v1/overview").await.good();
         let controller = &overview.controllers[0];
-        let has_runs = controller.samples.iter().any(|sample| sample.runs > 0);
+        let has_runs = controller.samples.iter().any(|sample| sample.calls > 0);
         (has_runs && controller.handlers[0].rate > 0.0).then_some(())
     })
     .await;

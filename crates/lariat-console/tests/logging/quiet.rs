@@ -37,7 +37,7 @@ async fn lines_of_changes(filter: &str, fails: bool) -> Vec<String> {
         program.change(&format!("object-{number}"), number).await;
     }
     settle().await;
-    let calls = program.config_maps.status().expect("in use").handlers[0].runs;
+    let calls = program.config_maps.status().expect("in use").handlers[0].calls;
     assert!(calls >= 2 * OBJECTS as u64, "{calls} calls");
     let text = log.text();
     program.factory.stop().await.expect("stopped");

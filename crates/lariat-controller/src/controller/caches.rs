@@ -140,27 +140,31 @@ impl Caches {
     ///
     /// It resolves once the content of one such kind is cached, and never if no relation waits for content.
     pub(crate) async fn read_unread(&self) {
-        let unread: Vec<(u64, Informer)> = self
+        let unread: Vec<_> = self
             .related
             .lock()
             .iter()
             .filter(|joined| joined.has_unread())
             .map(|joined| (joined.relation.number(), joined.informer().clone()))
+            .map(|(number, informer)| Box::pin(self.read(number, informer)))
             .collect();
         if unread.is_empty() {
             return std::future::pending().await;
         }
-        for (number, informer) in unread {
-            // `false` means that the kind is not served. It may be later.
-            if !informer.synced().await {
-                time::sleep(MISSING_PERIOD).await;
-                continue;
-            }
-            let related = self.related.lock();
-            let is_it = |joined: &&Joined| joined.relation.number() == number;
-            if let Some(joined) = related.iter().find(is_it) {
-                joined.replay();
-            }
+        // One is enough, as in `release_held`. The list of another kind may never come.
+        drop(select_all(unread).await);
+    }
+
+    /// Waits for the content of a related kind, and replays its objects.
+    async fn read(&self, number: u64, informer: Informer) {
+        // `false` means that the kind is not served. It may be later.
+        while !informer.synced().await {
+            time::sleep(MISSING_PERIOD).await;
+        }
+        let related = self.related.lock();
+        let is_it = |joined: &&Joined| joined.relation.number() == number;
+        if let Some(joined) = related.iter().find(is_it) {
+            joined.replay();
         }
     }
 

@@ -332,16 +332,15 @@ impl ControllerCore {
 
     /// Releases the place that a handler's limit reserves for a key, if any.
     pub(super) fn pass(&self, lane: &Lane, key: &ObjectKey) {
-        let waiting = lane.limit().and_then(|limit| limit.pass(key));
-        self.queue_waiting(lane, waiting);
+        if let Some(limit) = lane.limit() {
+            limit.pass(key, |next| self.queue_waiting(lane, next));
+        }
     }
 
-    /// Queues a key that is next in a handler's line.
-    pub(super) fn queue_waiting(&self, lane: &Lane, waiting: Option<Waiting>) {
-        if let Some(waiting) = waiting {
-            let (key, add) = waiting.into_add(lane.id());
-            self.queue.add(key, add);
-        }
+    /// Queues a key that has waited at a handler's limit.
+    pub(super) fn queue_waiting(&self, lane: &Lane, waiting: Waiting) {
+        let (key, add) = waiting.into_add(lane.id());
+        self.queue.add(key, add);
     }
 
     /// Ends the pause of a handler and queues its keys; returns whether it was paused.
@@ -361,7 +360,7 @@ impl ControllerCore {
     pub(crate) fn queue_all_waiting(&self) {
         for lane in self.lanes.list().iter() {
             for waiting in lane.limit().into_iter().flat_map(Limit::drain) {
-                self.queue_waiting(lane, Some(waiting));
+                self.queue_waiting(lane, waiting);
             }
         }
     }

@@ -27,7 +27,7 @@ use crate::status::HandlerStatus;
 ///     Ok(Outcome::done())
 /// };
 /// let registration = pods.register_handler("log", log)?;
-/// println!("{} calls so far", registration.status().runs);
+/// println!("{} calls so far", registration.status().calls);
 /// registration.deregister().await;
 /// # Ok(()) }
 /// ```

@@ -145,7 +145,7 @@ struct Admitted<'a> {
 impl Drop for Admitted<'_> {
     fn drop(&mut self) {
         if let Some(limit) = self.lane.limit() {
-            self.core.queue_waiting(self.lane, limit.leave());
+            limit.leave(|next| self.core.queue_waiting(self.lane, next));
         }
     }
 }

@@ -196,9 +196,9 @@ impl EndedCall<'_> {
 
     /// Returns the delay before the retry.
     ///
-    /// It is the delay that the error sets, or else the backoff, but at least the delay that the API server asks for.
-    /// The handler's [`retry_within`](crate::HandlerOptions::retry_within) may shorten it, but not below that least
-    /// delay.
+    /// It is the delay that the error sets; or else the backoff, but at least the delay that the API server asks for.
+    /// The handler's [`retry_within`](crate::HandlerOptions::retry_within) may shorten it, but not below what the API
+    /// server asks for.
     fn retry_in(
         &self,
         failure: &Failure,

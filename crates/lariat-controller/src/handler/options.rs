@@ -237,10 +237,11 @@ impl HandlerOptions {
 
     /// Calls the handler only for changes that a predicate selects (default: for all).
     ///
-    /// Only changes of the handler's own kind are filtered; [`Predicate`] lists the other reasons for a call. A later
-    /// call replaces the predicate.
+    /// Only changes of the handler's own kind are filtered; [`Predicate`] lists the other reasons for a call. After a
+    /// second call, both predicates have to select a change. The predicate of the kind or the factory counts only if
+    /// the handler has none.
     pub fn only(self, predicate: Predicate) -> Self {
-        let predicate = Some(predicate);
+        let predicate = Some(Predicate::both(self.predicate, predicate));
         Self { predicate, ..self }
     }
 
@@ -270,8 +271,8 @@ impl HandlerOptions {
     /// objects. Initial lists, resyncs, deletions, retries and enqueued keys call the handler immediately, and that
     /// call covers the changes that wait. Other handlers of the kind are not delayed.
     ///
-    /// Changes that wait when the factory stops are not handled during the stop. The next start begins with all
-    /// objects.
+    /// Changes that wait when the factory stops are handled after its next start. A new process is called for all
+    /// objects anyway.
     ///
     /// ```
     /// use std::time::Duration;

@@ -132,6 +132,14 @@ impl Predicate {
         }
     }
 
+    /// Combines a predicate that may have been set before with another one by [`and`](Self::and).
+    pub(crate) fn both(before: Option<Self>, other: Self) -> Self {
+        match before {
+            Some(before) => before.and(other),
+            None => other,
+        }
+    }
+
     /// Selects changes that this predicate does not select.
     ///
     /// The ready-made predicates select creations and deletions, so their opposites reject them.

@@ -69,6 +69,14 @@ impl LaneList {
         (due, urgency.unwrap_or(usual))
     }
 
+    /// Returns the priority with which a change of a related object is enqueued for some lanes.
+    pub(crate) fn priority(&self, due: &Due, change: &Change) -> Priority {
+        let usual = priority(change);
+        let named = self.lanes.iter().filter(|lane| due.contains(lane.id()));
+        let highest = named.map(|lane| lane.priority(usual)).max();
+        highest.unwrap_or(usual)
+    }
+
     /// Removes debounced lanes from those that are due for a change.
     ///
     /// Returns them with their periods.

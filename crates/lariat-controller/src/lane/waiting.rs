@@ -180,24 +180,32 @@ impl Limit {
         }
     }
 
-    /// Ends a call. Returns the next key, which the caller queues again.
-    pub(crate) fn leave(&self) -> Option<Waiting> {
+    /// Ends a call, and queues the next key with `queue`.
+    ///
+    /// `queue` is called under the lock of the places, so that a drain finds every key either in line or in the queue.
+    /// A drain covers only keys that are in the queue when it begins.
+    pub(crate) fn leave(&self, queue: impl FnOnce(Waiting)) {
         let mut places = self.places.lock();
         places.inside -= 1;
         self.left.notify_waiters();
-        places.call_next(self.most)
+        if let Some(next) = places.call_next(self.most) {
+            queue(next);
+        }
     }
 
-    /// Releases the place that is reserved for a key, if any. Returns the next key.
+    /// Releases the place that is reserved for a key, if any, and queues the next key with `queue`.
     ///
     /// Call it for a key that does not come to its call: it is postponed, kept elsewhere, or belongs to another member.
-    pub(crate) fn pass(&self, key: &ObjectKey) -> Option<Waiting> {
+    /// As in [`leave`](Self::leave), `queue` is called under the lock.
+    pub(crate) fn pass(&self, key: &ObjectKey, queue: impl FnOnce(Waiting)) {
         let mut places = self.places.lock();
         if !places.called.remove(key) {
-            return None;
+            return;
         }
         self.left.notify_waiters();
-        places.call_next(self.most)
+        if let Some(next) = places.call_next(self.most) {
+            queue(next);
+        }
     }
 
     /// Takes all keys out of the line, for a drain of the queue.
@@ -458,10 +466,12 @@ impl Default for WaitingLine {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Barrier;
+
     use lariat_queue::Priority;
 
     use super::*;
-    use crate::payload::Payload;
+    use crate::payload::{Payload, Queue};
 
     fn comes(limit: &Limit, name: &str) -> bool {
         comes_with(limit, name, Priority::Normal)
@@ -482,6 +492,18 @@ mod tests {
         waiting.map(|waiting| waiting.key.to_string())
     }
 
+    fn leave(limit: &Limit) -> Option<Waiting> {
+        let mut next = None;
+        limit.leave(|waiting| next = Some(waiting));
+        next
+    }
+
+    fn pass(limit: &Limit, name: &str) -> Option<Waiting> {
+        let mut next = None;
+        limit.pass(&ObjectKey::cluster(name), |waiting| next = Some(waiting));
+        next
+    }
+
     #[test]
     fn those_who_wait_come_before_those_who_arrive() {
         let limit = Limit::new(1);
@@ -489,14 +511,14 @@ mod tests {
         assert!(!comes(&limit, "b"));
         assert!(!comes(&limit, "c"));
         assert!(!comes(&limit, "b"), "once in line is enough");
-        assert_eq!(name(limit.leave()).as_deref(), Some("b"));
+        assert_eq!(name(leave(&limit)).as_deref(), Some("b"));
         assert!(!comes(&limit, "d"), "the place is kept for b");
         assert!(comes(&limit, "b"));
-        assert_eq!(name(limit.leave()).as_deref(), Some("c"));
+        assert_eq!(name(leave(&limit)).as_deref(), Some("c"));
         assert!(comes(&limit, "c"));
-        assert_eq!(name(limit.leave()).as_deref(), Some("d"));
+        assert_eq!(name(leave(&limit)).as_deref(), Some("d"));
         assert!(comes(&limit, "d"));
-        assert!(name(limit.leave()).is_none());
+        assert!(name(leave(&limit)).is_none());
         assert!(comes(&limit, "e"), "there is room again");
     }
 
@@ -513,10 +535,10 @@ mod tests {
         }
         assert!(!comes_with(&limit, "fresh", Priority::High));
         assert!(!comes_with(&limit, "listed-999", Priority::Normal));
-        let next = limit.leave().expect("keys wait");
+        let next = leave(&limit).expect("keys wait");
         assert_eq!((next.key.name(), next.priority), ("fresh", Priority::High));
         assert!(comes(&limit, "fresh"));
-        let next = limit.leave().expect("keys wait");
+        let next = leave(&limit).expect("keys wait");
         assert_eq!(next.key.name(), "listed-999");
         assert_eq!(limit.waiting(), 999);
     }
@@ -527,15 +549,15 @@ mod tests {
         assert!(comes(&limit, "a"));
         assert!(!comes(&limit, "b"));
         assert!(!comes(&limit, "c"));
-        assert_eq!(name(limit.leave()).as_deref(), Some("b"));
+        assert_eq!(name(leave(&limit)).as_deref(), Some("b"));
         assert_eq!(limit.drain().len(), 1, "c");
         assert!(comes(&limit, "d"), "b may be behind it in the queue");
         assert!(!comes(&limit, "b"));
-        assert!(name(limit.leave()).is_none(), "it waits on the spot");
+        assert!(name(leave(&limit)).is_none(), "it waits on the spot");
         limit.open();
         assert!(comes(&limit, "e"));
         assert!(!comes(&limit, "f"));
-        assert_eq!(name(limit.leave()).as_deref(), Some("f"));
+        assert_eq!(name(leave(&limit)).as_deref(), Some("f"));
     }
 
     fn key(name: &str) -> Waiting {
@@ -591,12 +613,34 @@ mod tests {
         assert!(comes(&limit, "a"));
         assert!(!comes(&limit, "b"));
         assert!(!comes(&limit, "c"));
-        assert_eq!(name(limit.leave()).as_deref(), Some("b"));
-        assert_eq!(
-            name(limit.pass(&ObjectKey::cluster("b"))).as_deref(),
-            Some("c")
-        );
-        assert!(name(limit.pass(&ObjectKey::cluster("x"))).is_none());
+        assert_eq!(name(leave(&limit)).as_deref(), Some("b"));
+        assert_eq!(name(pass(&limit, "b")).as_deref(), Some("c"));
+        assert!(name(pass(&limit, "x")).is_none());
         assert!(comes(&limit, "c"));
+    }
+
+    #[test]
+    fn a_drain_finds_every_key_in_line_or_in_the_queue() {
+        for round in 0..2000 {
+            let (limit, queue) = (Limit::new(1), Queue::default());
+            let add = |waiting: Waiting| {
+                let (key, add) = waiting.into_add(LaneId::new(0));
+                queue.add(key, add);
+            };
+            assert!(comes(&limit, "a") && !comes(&limit, "b"));
+            let barrier = Barrier::new(2);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    barrier.wait();
+                    limit.leave(add);
+                });
+                barrier.wait();
+                limit.drain().into_iter().for_each(add);
+                queue.drain();
+            });
+            let work = queue.try_get().expect("b is due, and not deferred");
+            assert_eq!(work.key().name(), "b", "round {round}");
+            work.done();
+        }
     }
 }

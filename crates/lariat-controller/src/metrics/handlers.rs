@@ -8,7 +8,7 @@ use crate::status::HandlerStatus;
 use crate::totals::CallOutcome;
 
 pub(super) fn write(kinds: &[Kind], out: &mut Output<'_>) -> fmt::Result {
-    runs(kinds, out)?;
+    calls(kinds, out)?;
     out.histograms(
         "lariat_handler_time_seconds",
         "Duration of calls.",
@@ -37,7 +37,7 @@ pub(super) fn write(kinds: &[Kind], out: &mut Output<'_>) -> fmt::Result {
     )
 }
 
-fn runs(kinds: &[Kind], out: &mut Output<'_>) -> fmt::Result {
+fn calls(kinds: &[Kind], out: &mut Output<'_>) -> fmt::Result {
     let by_result = scrape::handlers(kinds).flat_map(|(kind, handler)| {
         CallOutcome::ALL.iter().map(move |&ended| {
             let [context, name, handler_name] = labels(kind, handler);
@@ -45,7 +45,7 @@ fn runs(kinds: &[Kind], out: &mut Output<'_>) -> fmt::Result {
             (labels, handler.ended(ended))
         })
     });
-    out.counters("lariat_handler_runs_total", "Calls by result.", by_result)
+    out.counters("lariat_handler_calls_total", "Calls by result.", by_result)
 }
 
 fn each<'a, V>(

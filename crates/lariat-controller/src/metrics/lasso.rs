@@ -16,7 +16,7 @@ pub(super) fn write(scrape: &Scrape, out: &mut Output<'_>) -> fmt::Result {
             if failed {
                 handler.failures
             } else {
-                handler.runs - handler.failures
+                handler.calls - handler.failures
             }
         }),
     )?;

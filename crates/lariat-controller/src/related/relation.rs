@@ -90,6 +90,27 @@ impl Relation<Metadata> {
                 .collect()
         })
     }
+
+    /// Maps an object to the key that an annotation has: `namespace/name`, or `name` if the kind has no namespaces.
+    ///
+    /// Use it for owners in other namespaces: owner references cannot name them, and labels cannot hold a slash. An
+    /// object without the annotation, or with something else than a key in it, maps to nothing. It parses the JSON of
+    /// the object's metadata, which costs more than a label.
+    ///
+    /// ```
+    /// use lariat::Relation;
+    ///
+    /// let owner = Relation::annotation("example.com/owner");
+    /// # let _ = owner;
+    /// ```
+    pub fn annotation(name: impl Into<String>) -> Self {
+        let annotation = name.into();
+        Self::map(move |object: &Metadata| {
+            let annotations = object.annotations();
+            let key = annotations.get(&annotation).map(|text| text.parse());
+            key.and_then(Result::ok).into_iter().collect()
+        })
+    }
 }
 
 impl<V: View> Relation<V> {
@@ -143,14 +164,8 @@ impl<V: View> Relation<V> {
     /// # let _ = owned;
     /// ```
     pub fn only(self, predicate: Predicate) -> Self {
-        let only = match self.only {
-            Some(before) => before.and(predicate),
-            None => predicate,
-        };
-        Self {
-            only: Some(only),
-            ..self
-        }
+        let only = Some(Predicate::both(self.only, predicate));
+        Self { only, ..self }
     }
 
     /// Returns whether keys are enqueued for a change.

@@ -252,16 +252,14 @@ impl<V: View> Subscriber for Feed<V> {
             let debounced = lanes.take_debounced(&mut now, change);
             let mut add = Aside {
                 lanes: due.clone(),
-                priority: match change {
-                    Change::Added { initial: true, .. } | Change::Resynced { .. } => Priority::Low,
-                    _ => Priority::Normal,
-                },
+                priority: lanes.priority(&due, change),
                 payload: Payload::from(cause).led_by(caller.as_ref()),
             };
             // With the wrong scope, a cluster-scoped owner would be enqueued under a namespace in which it does not
             // exist.
-            if scope.is_none() && self.relation.names_owners() {
-                self.set_aside(&mut keys, &add);
+            if scope.is_none() && self.relation.names_owners() && !self.set_aside(&mut keys, &add) {
+                // `place_owners` has run since the scope was read, so no owner waits any more.
+                keys = self.keys(change, self.scope());
             }
             add.lanes = now;
             for (wait, lane) in debounced {
@@ -330,11 +328,12 @@ impl<V: View> Feed<V> {
 
     /// Moves keys with a namespace to the waiting owners.
     ///
-    /// Keys without a namespace stay: the owner of a cluster-scoped object is cluster-scoped.
-    fn set_aside(&self, keys: &mut Vec<ObjectKey>, add: &Aside) {
+    /// Keys without a namespace stay: the owner of a cluster-scoped object is cluster-scoped. Returns `false` and moves
+    /// nothing if owners do not wait any more.
+    fn set_aside(&self, keys: &mut Vec<ObjectKey>, add: &Aside) -> bool {
         let mut aside = self.aside.lock();
         let Some(aside) = aside.as_mut() else {
-            return;
+            return false;
         };
         for key in keys.extract_if(.., |key| key.namespace().is_some()) {
             // Only after each doubling, so that the cost per owner stays constant.
@@ -345,6 +344,7 @@ impl<V: View> Feed<V> {
             }
             aside.put(key, add.clone());
         }
+        true
     }
 
     /// Returns the owners that cached objects refer to, with the objects' namespaces.

@@ -106,11 +106,11 @@ fn handler(status: &HandlerStatus) -> Row {
     let mut cells = vec![
         format!("  {}", status.name),
         state(status),
-        format!("runs {}", status.runs),
+        format!("calls {}", status.calls),
         format!("failed {}", status.failures),
         format!("failing {}", status.failing),
     ];
-    if status.runs > 0 {
+    if status.calls > 0 {
         let quantile = |share| status.times.quantile(share);
         cells.push(format!("p50 {:.1?}", quantile(0.5)));
         cells.push(format!("p99 {:.1?}", quantile(0.99)));

@@ -19,7 +19,7 @@ use crate::totals::{CallOutcome, Totals};
 /// # fn example(factory: &SharedControllerFactory) {
 /// for controller in factory.status() {
 ///     for handler in &controller.handlers {
-///         println!("{} {}: {} calls, {} failed", controller.cache.gvk, handler.name, handler.runs, handler.failures);
+///         println!("{} {}: {} calls, {} failed", controller.cache.gvk, handler.name, handler.calls, handler.failures);
 ///     }
 /// }
 /// # }
@@ -30,7 +30,7 @@ pub struct HandlerStatus {
     /// The name of the handler.
     pub name: Arc<str>,
     /// Calls that have ended.
-    pub runs: u64,
+    pub calls: u64,
     /// Calls that asked for an immediate requeue.
     ///
     /// They are among those that ended as [`Requeued`](CallOutcome::Requeued).
@@ -89,7 +89,7 @@ impl HandlerStatus {
         times.merge(&totals.times[1]);
         Self {
             name,
-            runs: totals.ended.iter().sum(),
+            calls: totals.ended.iter().sum(),
             immediate_requeues: totals.immediate_requeues,
             retries: totals.retries,
             failures: failures.map(count).sum(),
@@ -148,8 +148,8 @@ pub struct ControllerStatus {
 ///
 /// ```text
 /// v1 ConfigMap        synced                   objects 120  ready 3  delayed 1  busy 2/5
-///   copy                                       runs 31      failed 2  failing 1  p50 1.0ms  p99 4.1ms
-///   audit             paused, 12 keys wait     runs 7       failed 0  failing 0  p50 2.0ms  p99 2.0ms
+///   copy                                       calls 31     failed 2  failing 1  p50 1.0ms  p99 4.1ms
+///   audit             paused, 12 keys wait     calls 7      failed 0  failing 0  p50 2.0ms  p99 2.0ms
 /// apps/v1 Deployment  listing, 400 of 20000    objects 400  ready 0  delayed 0  busy 0/5
 /// ```
 ///

@@ -54,7 +54,7 @@ async fn handlers_of_metadata_watch_metadata_until_one_comes_that_reads_objects(
     assert_eq!(gets(&bench), 0, "one list rather than a request for each");
     assert!(bench.status().cache.bytes > small);
     assert_eq!(
-        bench.status().handlers[0].runs,
+        bench.status().handlers[0].calls,
         50,
         "the others are not called again"
     );
@@ -129,7 +129,7 @@ async fn a_server_that_does_not_answer_a_fetch_is_a_failure_of_that_handler_alon
     time::sleep(SECOND).await;
     assert_eq!(calls.len(), 1);
     assert_eq!(calls.all()[0].attempt, 3);
-    assert_eq!(bench.status().handlers[1].runs, 1);
+    assert_eq!(bench.status().handlers[1].calls, 1);
 }
 
 /// A handler of metadata was called with a newer state, then with an older one.
@@ -249,7 +249,7 @@ async fn an_object_is_decoded_once_for_all_handlers_of_a_run() {
             .status()
             .handlers
             .iter()
-            .all(|handler| handler.runs == 2)
+            .all(|handler| handler.calls == 2)
     );
     assert_eq!(DECODED.load(Ordering::Relaxed), 2, "once for each state");
 }
@@ -279,7 +279,7 @@ async fn upgrading(slow: Duration) -> (Bench, Calls) {
 }
 
 fn calls_of_metadata(bench: &Bench) -> u64 {
-    bench.status().handlers[0].runs
+    bench.status().handlers[0].calls
 }
 
 #[tokio::test(start_paused = true)]

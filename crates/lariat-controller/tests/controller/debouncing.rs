@@ -117,3 +117,21 @@ async fn a_change_that_waits_at_a_stop_is_handled_after_the_next_start() {
     time::sleep(SECOND * 61).await;
     assert_eq!(slow.len(), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn changes_that_wait_during_a_stop_are_handled_after_the_next_start() {
+    let bench = Bench::new().await;
+    let slow = bench.record_with("slow", debounce(60));
+    bench.create("a").await;
+    bench.start().await;
+    settle().await;
+    slow.clear();
+    bench.change("a", "1").await;
+    settle().await;
+    bench.factory.stop().await.unwrap();
+    time::sleep(120 * SECOND).await;
+    assert_eq!(slow.len(), 0);
+    bench.start().await;
+    settle().await;
+    assert_eq!(slow.values(), ["1"]);
+}

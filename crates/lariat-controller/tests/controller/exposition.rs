@@ -274,7 +274,7 @@ gauge controller_runtime_active_workers{ctx,controller}
 gauge lasso_controller_total_handler_execution{ctx,controller_name,handler_name,has_error}
 histogram lasso_controller_reconcile_time_seconds_sum{ctx,controller_name,handler_name,has_error}
 gauge lasso_controller_total_cached_object{ctx,group,version,kind}
-counter lariat_handler_runs_total{ctx,kind,handler,result}
+counter lariat_handler_calls_total{ctx,kind,handler,result}
 histogram lariat_handler_time_seconds_sum{ctx,kind,handler}
 histogram lariat_handler_lag_seconds_sum{ctx,kind,handler}
 counter lariat_handler_retries_total{ctx,kind,handler}

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::Secret;
 use lariat_cache::Change;
 use lariat_controller::{
-    ControllerOptions, HandlerOptions, HandlerResult, Outcome, Predicate, Resync,
+    ControllerOptions, HandlerOptions, HandlerResult, Outcome, Predicate, Relation, Resync,
 };
 use lariat_queue::Priority;
 use parking_lot::Mutex;
@@ -14,6 +15,7 @@ use serde_json::json;
 use tokio::time::{self, Instant};
 
 use crate::bench::{Bench, SECOND, key, settle};
+use crate::relations::{create, secrets};
 
 #[tokio::test(start_paused = true)]
 async fn predicates_choose_the_changes_a_handler_is_called_for() {
@@ -306,6 +308,60 @@ async fn an_urgent_handler_is_called_before_what_is_not() {
         .await;
     time::sleep(10 * SECOND).await;
     assert_eq!(order.lock().join(" "), "a z z b c");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_urgent_handler_is_called_first_for_changes_of_related_objects_too() {
+    let bench = Bench::new().await;
+    let order: Arc<Mutex<Vec<String>>> = Arc::default();
+    let log = Arc::clone(&order);
+    let others = bench.factory.for_object::<Secret>();
+    let relation = Relation::label("of").to("urgent");
+    bench.config_maps.watch_related(&others, relation);
+    let urgent = HandlerOptions::default()
+        .priority(Priority::High)
+        .only(Predicate::new(|_| false));
+    bench.on_with("urgent", urgent, move |call| {
+        log.lock().push(call.name);
+        async { Ok(Outcome::done()) }
+    });
+    let log = Arc::clone(&order);
+    bench.on("usual", move |call| {
+        log.lock().push(call.name);
+        async {
+            time::sleep(SECOND).await;
+            Ok(Outcome::done())
+        }
+    });
+    bench.factory.start(1).await.unwrap();
+    bench.create("a").await;
+    settle().await;
+    bench.create("b").await;
+    bench.create("c").await;
+    let related = json!({"metadata": {"name": "s", "labels": {"of": "z"}}});
+    create(&secrets(&bench), related).await;
+    time::sleep(10 * SECOND).await;
+    assert_eq!(order.lock().join(" "), "a z b c");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_predicate_narrows_the_first_one() {
+    let bench = Bench::new().await;
+    let options = HandlerOptions::default()
+        .only(Predicate::labels("app=web".parse().unwrap()))
+        .only(Predicate::labels("tier=front".parse().unwrap()));
+    let calls = bench.record_with("log", options);
+    bench.start().await;
+    for (name, labels) in [
+        ("web", json!({"app": "web"})),
+        ("front", json!({"tier": "front"})),
+        ("both", json!({"app": "web", "tier": "front"})),
+    ] {
+        let object = json!({"metadata": {"name": name, "labels": labels}});
+        bench.apply(object).await;
+    }
+    settle().await;
+    assert_eq!(calls.names(), ["both"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -198,7 +198,7 @@ async fn an_object_returned_for_another_key_is_the_handler_s_error() {
     time::sleep(60 * SECOND).await;
     let status = bench.status();
     assert_eq!(
-        (status.handlers[0].runs, status.handlers[0].failures),
+        (status.handlers[0].calls, status.handlers[0].failures),
         (1, 1)
     );
     assert_eq!(

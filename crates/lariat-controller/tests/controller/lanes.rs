@@ -119,7 +119,7 @@ async fn a_panic_is_that_handler_s_failure() {
     assert_eq!((calls.len(), other.len()), (6, 2));
     let handlers = bench.status().handlers;
     assert_eq!((handlers[0].panics, handlers[0].failures), (4, 4));
-    assert_eq!((handlers[1].panics, handlers[1].runs), (2, 4));
+    assert_eq!((handlers[1].panics, handlers[1].calls), (2, 4));
 }
 
 #[tokio::test(start_paused = true)]
@@ -143,7 +143,7 @@ async fn a_handler_that_takes_too_long_is_dropped_and_tried_again() {
     time::sleep(10 * SECOND).await;
     assert_eq!(calls.len(), 2);
     let status = &bench.status().handlers[0];
-    assert_eq!((status.timeouts, status.failures, status.runs), (1, 1, 2));
+    assert_eq!((status.timeouts, status.failures, status.calls), (1, 1, 2));
 }
 
 #[tokio::test(start_paused = true)]

@@ -154,7 +154,7 @@ async fn every_way_in_which_a_call_can_end_is_counted_under_all_names() {
         value.map_or(0, |value| value as u64)
     };
     let own = CallOutcome::ALL.iter();
-    let own = own.map(|ended| results("lariat_handler_runs_total", ended.as_str()));
+    let own = own.map(|ended| results("lariat_handler_calls_total", ended.as_str()));
     let own: Vec<_> = own.collect();
     // Done come the plain one, and in the end the two requeued, the failed, the panicked and the slow one.
     assert_eq!(own, [6, 2, 1, 3, 1, 1, 1]);

@@ -57,5 +57,5 @@ async fn middleware_may_answer_itself_and_its_panic_is_the_handler_s() {
     settle().await;
     assert_eq!((denied.len(), broken.len(), others.len()), (0, 0, 1));
     let handlers = bench.status().handlers;
-    assert_eq!((handlers[0].runs, handlers[1].panics), (1, 1));
+    assert_eq!((handlers[0].calls, handlers[1].panics), (1, 1));
 }

@@ -1,24 +1,26 @@
 //! Interleavings that once led to bugs.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::networking::v1::IngressClass;
 use lariat_cache::{Change, Metadata, Subscriber};
-use lariat_cluster::faults::{Action, Refusal, Rule};
+use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
 use lariat_controller::{
-    Context, Enqueue, HandlerOptions, Ignore, Outcome, Relation, SharedController,
+    Context, Enqueue, HandlerOptions, Ignore, Outcome, Predicate, Relation, SharedController,
     SharedControllerFactory,
 };
-use lariat_core::Gvk;
+use lariat_core::{Gvk, ObjectKey};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{self, Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::bench::{Bench, SECOND, key, recorder, settle};
+use crate::relations::{create, owner, secrets};
 
 #[tokio::test(start_paused = true)]
 async fn a_retry_that_waits_for_its_turn_keeps_its_failures() {
@@ -43,7 +45,7 @@ async fn a_retry_that_waits_for_its_turn_keeps_its_failures() {
         30,
         "all of them, in the end"
     );
-    assert_eq!(bench.status().handlers[0].runs, 30 * 5);
+    assert_eq!(bench.status().handlers[0].calls, 30 * 5);
     assert!(attempts.lock().values().all(|attempt| *attempt == 5));
 }
 
@@ -399,4 +401,63 @@ async fn an_error_or_a_limiter_that_panics_leaves_the_workers_alone() {
     assert_eq!(limited.len(), 6, "it is tried again after half a minute");
     let metadata = bench.config_maps.view::<Metadata>();
     assert!(metadata.is_same(&bench.config_maps));
+}
+
+/// Returns a predicate that reports the change of a Secret, and holds it until `called` has a message.
+fn held_until(called: mpsc::Receiver<()>, held: &Arc<Notify>) -> Predicate {
+    let (called, held) = (Mutex::new(called), Arc::clone(held));
+    Predicate::new(move |change| {
+        if change.key().name() == "s" {
+            held.notify_one();
+            let _ = called.lock().recv_timeout(30 * SECOND);
+        }
+        true
+    })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_owner_is_enqueued_in_its_scope_although_that_is_found_out_during_the_change() {
+    let bench = Bench::new().await;
+    let others = bench.factory.for_object::<Secret>();
+    let nothing = |_: Context<Secret>| async { Ok(Outcome::done()) };
+    others.register_handler("log", nothing).unwrap();
+    let class = serde_json::json!({"metadata": {"name": "n"}, "spec": {"controller": "a.dev/b"}});
+    let class = serde_json::from_value(class).unwrap();
+    let api: kube::Api<IngressClass> = kube::Api::all(bench.cluster.client());
+    let created = api.create(&kube::api::PostParams::default(), &class).await;
+    let uid = created.unwrap().metadata.uid;
+    bench.start().await;
+    let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE);
+    let rule = Rule::new(Action::Refuse(refusal));
+    let rule = rule.when(|request| request.path.starts_with("/apis"));
+    bench.cluster.faults().add(rule);
+
+    let (held, enqueued) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (call, called) = mpsc::channel();
+    let keys: Arc<Mutex<Vec<ObjectKey>>> = Arc::default();
+    // Without a type, so that discovery tells the scope.
+    let gvk = Gvk::new("networking.k8s.io", "v1", "IngressClass");
+    let classes = bench.factory.for_kind(gvk);
+    let relation = Relation::owners().only(held_until(called, &held));
+    classes.watch_related(&others, relation);
+    let (log, notify) = (Arc::clone(&keys), Arc::clone(&enqueued));
+    let handler = move |cx: Context<kube::api::DynamicObject>| {
+        if cx.causes().to_string().contains("Secret") {
+            log.lock().push(cx.key().clone());
+            notify.notify_one();
+        }
+        // The first call, for the class itself. No handler is called before the scope is known.
+        let _ = call.send(());
+        async { Ok(Outcome::done()) }
+    };
+    classes.register_handler("log", handler).unwrap();
+    let mut owner = owner("IngressClass", "networking.k8s.io/v1", "n", true);
+    owner["uid"] = serde_json::json!(uid);
+    let metadata = serde_json::json!({"name": "s", "ownerReferences": [owner]});
+    create(&secrets(&bench), serde_json::json!({"metadata": metadata})).await;
+    held.notified().await;
+    bench.cluster.faults().clear();
+    let waited = time::timeout(30 * SECOND, enqueued.notified()).await;
+    assert!(waited.is_ok(), "the owner is enqueued");
+    assert_eq!(keys.lock().as_slice(), [ObjectKey::cluster("n")]);
 }

@@ -67,6 +67,37 @@ async fn a_label_that_moves_wakes_the_old_key_and_the_new_one_and_so_does_a_dele
     assert_eq!(take(&calls), ["b"]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_annotation_names_a_key_in_any_namespace() {
+    let bench = Bench::new().await;
+    let keys: Arc<Mutex<Vec<ObjectKey>>> = Arc::default();
+    let log = Arc::clone(&keys);
+    let handler = move |cx: Context<ConfigMap>| {
+        log.lock().push(cx.key().clone());
+        async { Ok(Outcome::done()) }
+    };
+    bench.config_maps.register_handler("log", handler).unwrap();
+    let others = bench.factory.for_object::<Secret>();
+    let relation = Relation::annotation("example.com/owner");
+    bench.config_maps.watch_related(&others, relation);
+    bench.start().await;
+    let api = secrets(&bench);
+    let with = |name: &str, owner: &str| json!({"metadata": {"name": name, "annotations": {"example.com/owner": owner}}});
+    for (name, owner) in [("s", "shop/a"), ("t", "a/b/c"), ("u", ""), ("v", "cluster")] {
+        create(&api, with(name, owner)).await;
+    }
+    create(&api, json!({"metadata": {"name": "w"}})).await;
+    let expected = [key_in("shop", "a"), ObjectKey::cluster("cluster")];
+    assert_eq!(std::mem::take(&mut *keys.lock()), expected);
+    patch(&api, "s", with("s", "far/b")).await;
+    let expected = [key_in("far", "b"), key_in("shop", "a")];
+    assert_eq!(std::mem::take(&mut *keys.lock()), expected, "old and new");
+}
+
+fn key_in(namespace: &str, name: &str) -> ObjectKey {
+    ObjectKey::namespaced(namespace, name)
+}
+
 pub(crate) fn owner(kind: &str, api_version: &str, name: &str, controller: bool) -> Value {
     json!({"apiVersion": api_version, "kind": kind, "name": name, "uid": "u", "controller": controller})
 }

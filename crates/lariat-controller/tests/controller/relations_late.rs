@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Endpoints, Secret};
+use kube::api::{Api, PostParams};
 use lariat_cache::Metadata;
-use lariat_cluster::faults::{Action as Fault, Refusal, StatusCode};
-use lariat_controller::{Context, Outcome, Registration, Relation};
+use lariat_cluster::faults::{Action as Fault, Refusal, Rule, StatusCode};
+use lariat_controller::{Context, Outcome, Registration, Relation, SharedController};
 use lariat_core::Gvk;
 use parking_lot::Mutex;
 use serde_json::json;
@@ -159,4 +160,41 @@ async fn a_late_handler_does_not_wait_for_ever_for_a_kind_that_is_not_served() {
     assert_eq!(second.len(), 0, "its crd may be on its way");
     time::sleep(20 * SECOND).await;
     assert_eq!(second.len(), 1, "there are no objects of it");
+}
+
+/// Registers a handler that reads metadata only, so that only metadata is watched.
+fn reads_metadata<K: lariat_cache::View>(kind: &SharedController<K>) {
+    let nothing = |_: Context<Metadata>| async { Ok(Outcome::done()) };
+    let kind = kind.view::<Metadata>();
+    drop(kind.register_handler("metadata", nothing).expect("registered"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_related_kind_whose_content_does_not_come_does_not_hold_up_the_others() {
+    let bench = Bench::new().await;
+    let (hidden, shown) = (
+        bench.factory.for_object::<Secret>(),
+        bench.factory.for_object::<Endpoints>(),
+    );
+    reads_metadata(&hidden);
+    reads_metadata(&shown);
+    let object = json!({"metadata": {"name": "s"}});
+    create(&secrets(&bench), object.clone()).await;
+    let endpoints: Api<Endpoints> = Api::namespaced(bench.cluster.client(), "default");
+    let object: Endpoints = serde_json::from_value(object).unwrap();
+    endpoints
+        .create(&PostParams::default(), &object)
+        .await
+        .unwrap();
+    bench.start().await;
+    let calls = bench.record("log");
+    settle().await;
+    let rule = Rule::new(Fault::NoAnswer).resource("secrets");
+    bench.cluster.faults().add(rule);
+    let of_hidden = Relation::map(|_: &Secret| vec![key("hidden")]);
+    bench.config_maps.watch_related(&hidden, of_hidden);
+    let of_shown = Relation::map(|_: &Endpoints| vec![key("shown")]);
+    bench.config_maps.watch_related(&shown, of_shown);
+    time::sleep(5 * SECOND).await;
+    assert_eq!(calls.names(), ["shown"]);
 }

@@ -5,7 +5,7 @@ use k8s_openapi::api::authorization::v1::{
 };
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
-use kube::api::{Api, DeleteParams, ObjectMeta, PostParams};
+use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, PostParams};
 use lariat_cluster::faults::{Action, Rule};
 use lariat_lease::Fenced;
 use tokio::time::{Instant, sleep};
@@ -83,6 +83,21 @@ async fn questions_and_dry_runs_need_no_lease() {
     };
     let created = config_maps(&client).create(&dry, &config_map("a")).await;
     created.expect("a dry run changes nothing");
+    config_maps(&bench.client("one"))
+        .create(&PostParams::default(), &config_map("a"))
+        .await
+        .expect("created");
+    // kube sends the options of a deletion in its body.
+    let dry = DeleteParams {
+        dry_run: true,
+        ..DeleteParams::default()
+    };
+    let deleted = config_maps(&client).delete("a", &dry).await;
+    deleted.map(drop).expect("a dry run changes nothing");
+    let all = ListParams::default();
+    let deleted = config_maps(&client).delete_collection(&dry, &all).await;
+    deleted.map(drop).expect("a dry run changes nothing");
+    assert!(config_maps(&client).get("a").await.is_ok(), "it is left");
     let attributes = ResourceAttributes {
         verb: Some("get".into()),
         ..Default::default()
@@ -149,4 +164,28 @@ async fn a_process_that_goes_on_after_its_deadline_writes_nothing() {
         .create(&PostParams::default(), &config_map("a"))
         .await;
     assert!(!fenced(refused.expect_err("its time is over")).was_sent());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_body_of_a_deletion_tells_whether_it_is_a_dry_run() {
+    let bench = Bench::new().await;
+    let _one = bench.led_by("one").await;
+    let client = bench.replica("two").leadership.fence(bench.client("two"));
+    let all = r#"{"dryRun":["All"]}"#;
+    for (path, body, is_sent) in [
+        ("configmaps/a?dryRun=All", "", true),
+        ("configmaps/a", all, true),
+        ("configmaps/a", "", false),
+        ("configmaps/a?dryRun=All", "{}", false),
+        ("services/a/proxy/x?dryRun=All", all, false),
+    ] {
+        let request = http::Request::delete(format!("/api/v1/namespaces/default/{path}"));
+        let request = request.body(body.as_bytes().to_vec()).unwrap();
+        let error = client
+            .request_text(request)
+            .await
+            .expect_err("it is absent");
+        let is_refused = matches!(error, kube::Error::Service(_));
+        assert_eq!(is_refused, !is_sent, "{path} {body}: {error}");
+    }
 }

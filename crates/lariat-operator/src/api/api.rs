@@ -36,7 +36,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// them.
 ///
 /// If only the metadata of a kind is cached ([`Storage::OnDemand`](lariat_cache::Storage::OnDemand), or a memory
-/// budget), each object that is read is fetched from the API server.
+/// budget), each object that is read is fetched from the API server; a list fetches more than a few with one request.
 ///
 /// A handle keeps the kind's cache in use, like [`SharedController::cache`]. It reads and writes as the factory's
 /// client, or with the [identity](SharedController::with_identity) of the controller it was created from.
@@ -223,18 +223,17 @@ impl<K: View> CachedApi<K> {
     /// Dropping the future loses nothing.
     pub async fn list(&self, query: &Query) -> Result<Vec<Arc<K>>, ApiError> {
         let cache = self.synced().await?;
-        let objects = cache.store().select(query);
-        let mut read = Vec::with_capacity(objects.len());
-        for object in objects {
-            match cache.store().read(&object, self.gvk()) {
-                Ok(object) => read.push(object),
-                Err(error) if error.is_no_content() => {
-                    read.extend(self.load(cache, object.key()).await?);
-                }
-                Err(error) => return Err(error.into()),
+        let read = |objects: Vec<_>| -> Result<Vec<Arc<K>>, _> {
+            let read = |object| cache.store().read(object, self.gvk());
+            objects.iter().map(read).collect()
+        };
+        match read(cache.store().select(query)) {
+            Err(error) if error.is_no_content() => {
+                let loaded = cache.informer().load_all(query).await;
+                Ok(read(loaded.map_err(Box::new)?)?)
             }
+            objects => Ok(objects?),
         }
-        Ok(read)
     }
 }
 

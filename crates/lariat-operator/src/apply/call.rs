@@ -97,7 +97,7 @@ impl Run<'_> {
                 if failures.is_empty() {
                     // An object that is wanted again later may have been changed or recreated by then, so nothing of it
                     // is remembered.
-                    self.set.table_sizes().keep(|id| wanted.contains(id));
+                    self.set.memory().keep(|id| wanted.contains(id));
                     if applied.waiting.is_empty() {
                         failures = self.prune(&known, &targets, &mut applied).await;
                     }

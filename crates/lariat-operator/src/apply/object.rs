@@ -164,7 +164,7 @@ impl Run<'_> {
         if target.options.create_only || self.claim(existing, target).is_err() {
             return false;
         }
-        if self.set.table_sizes().knows(&target.id(), cached.uid()) {
+        if self.set.memory().knows(&target.id(), cached.uid()) {
             return false;
         }
         if self.is_as_wanted(present, target) {
@@ -186,7 +186,7 @@ impl Run<'_> {
             cached,
             live,
         } = present;
-        let (set, id) = (self.set.table_sizes(), target.id());
+        let (set, id) = (self.set.memory(), target.id());
         let is_as_applied = |now: &Arc<CachedObject>| set.is_as_applied(&id, target.hash, now);
         if cached.as_ref().is_some_and(is_as_applied) {
             return true;
@@ -231,14 +231,14 @@ impl Run<'_> {
         }
         // The set has applied this object before, so a client deleted it. That may have been the garbage collector,
         // after the owner was deleted.
-        if present.existing.is_none() && self.set.table_sizes().has(&target.id()) {
+        if present.existing.is_none() && self.set.memory().has(&target.id()) {
             self.check_owner().await?;
         }
         let Present {
             existing, cached, ..
         } = present;
         let is_as_applied = || {
-            let (set, id) = (self.set.table_sizes(), target.id());
+            let (set, id) = (self.set.memory(), target.id());
             let now = cached.as_ref();
             now.is_some_and(|now| set.is_as_applied(&id, target.hash, now))
         };
@@ -311,9 +311,7 @@ impl Run<'_> {
                 version: &version,
                 json: json.as_bytes(),
             };
-            self.set
-                .table_sizes()
-                .remember(&target.id(), target.hash, state);
+            self.set.memory().remember(&target.id(), target.hash, state);
         }
         Ok(Answer { version, json })
     }

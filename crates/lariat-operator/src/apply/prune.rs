@@ -116,7 +116,7 @@ impl Run<'_> {
         let (gvk, key) = (surplus.resource.gvk(), &surplus.key);
         let set = &self.set.marks.set;
         // A warning, because a finalizer of the owner cannot finish while such an object exists.
-        if whose == Whose::Unknown && self.set.table_sizes().is_first_unclear(uid) {
+        if whose == Whose::Unknown && self.set.memory().is_first_unclear(uid) {
             tracing::warn!(
                 %gvk, %key, set,
                 "not deleted: it has the labels of the set, but its managed fields do not show who applied it; delete it, \

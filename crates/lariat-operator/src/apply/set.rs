@@ -235,7 +235,7 @@ impl Apply {
     }
 
     /// Returns the part of the operator's memory that concerns the set.
-    pub(super) fn table_sizes(&self) -> SetMemory<'_> {
+    pub(super) fn memory(&self) -> SetMemory<'_> {
         SetMemory {
             memory: &self.memory,
             owner_gvk: &self.owner_gvk,

@@ -74,7 +74,7 @@ impl Run<'_> {
             .as_ref()
             .is_some_and(|object| !is_cached || has_all(object));
         let is_needed = target.step.is_some() || self.set.options.reads_content;
-        let (set, id) = (self.set.table_sizes(), target.id());
+        let (set, id) = (self.set.memory(), target.id());
         if is_whole || !is_needed || self.is_planning() {
             // The answer to a write is whole, but the next call finds only a part in the cache. Remember the answer, so
             // that this call need not read the object again.

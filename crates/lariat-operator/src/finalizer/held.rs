@@ -86,6 +86,7 @@ impl<K: View> HeldFinalizer<K> {
     /// Cleans up an object that is being deleted, then removes the finalizer.
     pub(crate) async fn clean_up(&self, cx: &Reconcile<K>) -> HandlerResult {
         let mut cx = cx.clone();
+        let mut ended = Outcome::done();
         while self.finalizer.is_on(cx.raw())
             && let Some(deletion) = Deletion::of(cx.raw())
         {
@@ -98,6 +99,11 @@ impl<K: View> HeldFinalizer<K> {
                 if outcome.delay().is_some() {
                     return Ok(outcome);
                 }
+                // Nothing but the note: an object that it returned has the finalizer, which is about to be removed.
+                ended = match outcome.note() {
+                    Some(note) => Outcome::done().with_note(note),
+                    None => Outcome::done(),
+                };
                 self.cleaned.lock().insert(deletion.clone());
             }
             match self.remove_after_cleanup(&cx, &deletion).await? {
@@ -107,7 +113,7 @@ impl<K: View> HeldFinalizer<K> {
                 _ => break,
             }
         }
-        Ok(Outcome::done())
+        Ok(ended)
     }
 
     /// Removes the finalizer after the cleanup of a deletion.

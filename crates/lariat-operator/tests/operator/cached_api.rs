@@ -299,6 +299,48 @@ async fn content_that_is_not_cached_is_fetched() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn content_of_many_objects_is_fetched_by_one_list() {
+    use lariat_cache::{KindOptions, Storage};
+    use lariat_controller::{ControllerOptions, SharedControllerFactory};
+
+    let bench = Bench::new().await;
+    for size in 0..20 {
+        bench.create(&format!("w{size:02}"), size).await;
+    }
+    let label = json!({"metadata": {"labels": {"app": "web"}}});
+    for size in 10..20 {
+        bench.merge(&format!("w{size:02}"), label.clone()).await;
+    }
+    let on_demand =
+        ControllerOptions::default().cache(KindOptions::default().storage(Storage::OnDemand));
+    let factory = SharedControllerFactory::builder(bench.cluster.client())
+        .default_options(on_demand)
+        .build();
+    let widgets = CachedApi::new(&factory.for_object::<Widget>());
+    factory.start(1).await.unwrap();
+    let journal = bench.cluster.journal();
+    let before = (
+        journal.count("get", "widgets"),
+        journal.count("list", "widgets"),
+    );
+    let web = Query::in_namespace("default").labels("app=web".parse().unwrap());
+    for (query, expected) in [(Query::all(), 0..20), (web, 10..20)] {
+        let all = widgets.list(&query).await.unwrap();
+        let sizes: Vec<i64> = all.iter().map(|widget| widget.spec.size).collect();
+        assert_eq!(sizes, expected.collect::<Vec<_>>(), "{query:?}");
+    }
+    let journal = bench.cluster.journal();
+    let after = (
+        journal.count("get", "widgets"),
+        journal.count("list", "widgets"),
+    );
+    assert_eq!(after, (before.0, before.1 + 2));
+    let lists = journal.select().verb("list").resource("widgets");
+    let last = lists.requests().pop().map(|request| request.query);
+    assert_eq!(last.as_deref(), Some("labelSelector=app%3Dweb"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn values_of_secrets_stay_out_of_errors_of_writes() {
     use k8s_openapi::api::core::v1::Secret;
     let bench = Bench::new().await;

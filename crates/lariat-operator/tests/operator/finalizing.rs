@@ -63,6 +63,29 @@ fn patches(bench: &Bench) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_note_of_a_cleanup_is_in_the_history() {
+    let bench = Bench::new().await;
+    let cleanup = async |_: Reconcile<Widget>| Ok(Outcome::done().with_note("volume is deleted"));
+    let cleanup = move |cx| Box::pin(cleanup(cx));
+    reconciler(&bench)
+        .finalizer(Finalizer::new(OURS), cleanup)
+        .register(done)
+        .unwrap();
+    bench.start().await;
+    bench.create("a", 1).await;
+    settle().await;
+    bench.delete("a").await;
+    settle().await;
+    let calls = bench
+        .widgets
+        .history()
+        .into_iter()
+        .flat_map(|run| run.calls.clone());
+    let notes: Vec<_> = calls.filter_map(|call| call.note).collect();
+    assert_eq!(notes, ["volume is deleted".into()]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_finalizer_is_put_on_first_and_taken_off_after_cleanup() {
     let bench = Bench::new().await;
     let log = Log::default();

@@ -98,7 +98,7 @@ impl ProcessStates {
             self.set(ProcessState::Calling, controller.queue.processing > 0);
             for handler in &controller.handlers {
                 self.set(ProcessState::AtLimit, handler.waiting > 0);
-                self.set(ProcessState::LateHandler, is_filled && handler.runs == 0);
+                self.set(ProcessState::LateHandler, is_filled && handler.calls == 0);
             }
         }
         self

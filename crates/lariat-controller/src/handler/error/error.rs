@@ -34,8 +34,9 @@ use crate::handler::outcome::Updated;
 ///   forbidden value, because it does so for a taken port, an immutable field, and a rule that compares with the
 ///   present state too. Rejections by admission webhooks and policies are retried, and so is a JSON patch whose test
 ///   fails.
-/// - If the API server sets `retryAfterSeconds`, mostly with 429, 503 or 504, the retry comes after that time at the
-///   earliest, and later if the handler's backoff is longer.
+/// - If the API server sets `retryAfterSeconds`, mostly with 429, 503 or 504, the retry comes no earlier, and later if
+///   the handler's backoff is longer. A delay that the error sets itself ([`retry_after`](Self::retry_after)) replaces
+///   both.
 ///
 /// ```
 /// use std::time::Duration;
@@ -169,7 +170,7 @@ impl HandlerError {
 
     /// Returns the error that the handler returned.
     #[must_use]
-    pub fn source(&self) -> &(dyn Error + Send + Sync + 'static) {
+    pub fn as_error(&self) -> &(dyn Error + Send + Sync + 'static) {
         &*self.source
     }
 
