@@ -35,7 +35,7 @@ async fn a_call_that_fails_is_retried_five_times() {
     create(&cluster, "failing", "fails").await;
     sleep(Duration::from_secs(40)).await;
     let totals = totals(&factory);
-    assert_eq!((totals.runs, totals.failures, totals.exhausted), (6, 6, 1));
+    assert_eq!((totals.calls, totals.failures, totals.exhausted), (6, 6, 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -45,10 +45,10 @@ async fn pods_are_resynced_every_45_seconds_without_a_request() {
         create(&cluster, name, "none").await;
     }
     sleep(Duration::from_secs(44)).await;
-    assert_eq!(totals(&factory).runs, 2);
+    assert_eq!(totals(&factory).calls, 2);
     let before = cluster.journal().mark();
     sleep(Duration::from_secs(2 * 45)).await;
-    assert_eq!(totals(&factory).runs, 6);
+    assert_eq!(totals(&factory).calls, 6);
     assert_eq!(
         cluster
             .journal()
@@ -75,8 +75,8 @@ async fn a_call_that_hangs_is_dropped_and_holds_the_one_worker_no_longer() {
     create(&cluster, "hanging", "hangs").await;
     create(&cluster, "fine", "none").await;
     sleep(Duration::from_secs(9)).await;
-    assert_eq!(totals(&factory).runs, 0);
+    assert_eq!(totals(&factory).calls, 0);
     sleep(Duration::from_secs(2)).await;
     let totals = totals(&factory);
-    assert_eq!((totals.runs, totals.timeouts, totals.exhausted), (2, 1, 1));
+    assert_eq!((totals.calls, totals.timeouts, totals.exhausted), (2, 1, 1));
 }

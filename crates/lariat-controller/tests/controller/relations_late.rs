@@ -166,7 +166,10 @@ async fn a_late_handler_does_not_wait_for_ever_for_a_kind_that_is_not_served() {
 fn reads_metadata<K: lariat_cache::View>(kind: &SharedController<K>) {
     let nothing = |_: Context<Metadata>| async { Ok(Outcome::done()) };
     let kind = kind.view::<Metadata>();
-    drop(kind.register_handler("metadata", nothing).expect("registered"));
+    drop(
+        kind.register_handler("metadata", nothing)
+            .expect("registered"),
+    );
 }
 
 #[tokio::test(start_paused = true)]
