@@ -7,7 +7,7 @@ use serde::Deserialize;
 /// If a deletion has a body, the API server ignores the query. A body that is not valid options requests none.
 ///
 /// ```
-/// use lariat::core::is_dry_run;
+/// use lariat_core::is_dry_run;
 ///
 /// assert!(is_dry_run(br#"{"dryRun": ["All"]}"#));
 /// assert!(!is_dry_run(b"{}"));
