@@ -329,7 +329,7 @@ mod tests {
     fn the_oldest_of_too_many_updaters_become_one() {
         let entries: Vec<Value> = (0..13)
             .map(|n| {
-                json!({"manager": format!("m{n}"), "operation": "Update", "apiVersion": "v1",
+                json!({"manager": format!("m{n}"), "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
                     "fieldsV1": {format!("f:x{n}"): {}}, "time": format!("2026-01-01T00:00:{n:02}Z")})
             })
             .collect();

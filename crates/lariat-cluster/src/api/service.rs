@@ -205,18 +205,8 @@ where
     let (verb, content_type) = (incoming.verb(), incoming.content_type().to_owned());
     let user_agent = incoming.user_agent().to_owned();
     if let Route::Admin(path) = &incoming.route {
-        if !server.admin {
-            return Err(ApiError::page_not_found());
-        }
-        let body = read(&server, &incoming, body).await?;
-        let request = admin::AdminRequest {
-            method: incoming.method().clone(),
-            path: path.clone(),
-            query: incoming.query,
-            content_type,
-            body,
-        };
-        return admin::answer(&server, &request).await;
+        let path = path.clone();
+        return administer(&server, incoming, path, body).await;
     }
     let Route::Objects(target) = &incoming.route else {
         return endpoints::answer(&server, &incoming);
@@ -261,6 +251,31 @@ where
         server,
     };
     Ok(objects::answer(call, verb, format).await)
+}
+
+async fn administer<B>(
+    server: &Arc<Server>,
+    incoming: IncomingRequest,
+    path: Vec<String>,
+    body: B,
+) -> Result<Reply, ApiError>
+where
+    B: Body + Send,
+    B::Data: Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    if !server.admin {
+        return Err(ApiError::page_not_found());
+    }
+    let body = read(server, &incoming, body).await?;
+    let request = admin::AdminRequest {
+        method: incoming.method().clone(),
+        path,
+        content_type: incoming.content_type().to_owned(),
+        query: incoming.query,
+        body,
+    };
+    admin::answer(server, &request).await
 }
 
 /// Answers a path that ends before it says what is asked for.
