@@ -33,9 +33,9 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 /// use serde_json::json;
 ///
 /// let types = schema::builtin("v1", "Pod").expect("it is built in");
-/// let pod = json!({"spec": {"hostNetwork": true, "hostNetwrok": true}});
+/// let pod = json!({"spec": {"hostNetwork": true, "hostNetworking": true}});
 /// let mut pod = pod.as_object().cloned().unwrap_or_default();
-/// assert_eq!(schema::decode(types.root(), &mut pod)?, ["spec.hostNetwrok"]);
+/// assert_eq!(schema::decode(types.root(), &mut pod)?, ["spec.hostNetworking"]);
 ///
 /// let wrong = json!({"spec": {"hostNetwork": "yes"}});
 /// let error = schema::decode(types.root(), &mut wrong.as_object().cloned().unwrap_or_default());

@@ -91,11 +91,12 @@ impl Relation<Metadata> {
         })
     }
 
-    /// Maps an object to the key that an annotation has: `namespace/name`, or `name` if the kind has no namespaces.
+    /// Maps an object to the key in one of its annotations.
     ///
-    /// Use it for owners in other namespaces: owner references cannot name them, and labels cannot hold a slash. An
-    /// object without the annotation, or with something else than a key in it, maps to nothing. It parses the JSON of
-    /// the object's metadata, which costs more than a label.
+    /// The value is `namespace/name`, or `name` if the other kind has no namespaces. Use it for owners in other
+    /// namespaces: owner references cannot name them, and labels cannot hold a slash. An object without the annotation,
+    /// or with a value that is no key, maps to nothing. It parses the JSON of the object's metadata, which costs more
+    /// than a label.
     ///
     /// ```
     /// use lariat::Relation;
