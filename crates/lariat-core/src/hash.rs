@@ -8,7 +8,7 @@ pub const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 /// Use it where a hash is stored or shown: the standard library's hashes may change. It does not resist attacks.
 ///
 /// ```
-/// use lariat::core::{FNV_OFFSET, fnv1a};
+/// use lariat_core::{FNV_OFFSET, fnv1a};
 ///
 /// assert_eq!(fnv1a(FNV_OFFSET, b"foobar"), 0x8594_4171_f739_67e8);
 /// assert_eq!(fnv1a(fnv1a(FNV_OFFSET, b"foo"), b"bar"), fnv1a(FNV_OFFSET, b"foobar"));
@@ -23,7 +23,7 @@ pub fn fnv1a(hash: u64, bytes: &[u8]) -> u64 {
 /// Returns the FNV-1a hash of 32 bits.
 ///
 /// ```
-/// assert_eq!(lariat::core::fnv1a_32(b"foobar"), 0xbf9c_f968);
+/// assert_eq!(lariat_core::fnv1a_32(b"foobar"), 0xbf9c_f968);
 /// ```
 #[must_use]
 pub fn fnv1a_32(bytes: &[u8]) -> u32 {

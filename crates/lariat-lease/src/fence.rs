@@ -189,7 +189,9 @@ fn is_read(request: &Request<Body>) -> bool {
     let (method, path) = (request.method(), request.uri().path());
     let is_safe = [Method::GET, Method::HEAD, Method::OPTIONS].contains(method);
     let is_review = REVIEWS.iter().any(|group| path.starts_with(group));
-    is_safe || is_review || (*method != Method::DELETE && is_dry_run_by_query(request))
+    // A request to a proxy is passed on to a program, which has no dry run.
+    let is_dry_run = || !is_proxied(path) && is_dry_run_by_query(request);
+    is_safe || is_review || (*method != Method::DELETE && is_dry_run())
 }
 
 fn is_dry_run_by_query(request: &Request<Body>) -> bool {
@@ -208,7 +210,6 @@ async fn read_deletion(request: Request<Body>) -> Result<(Request<Body>, bool), 
     let by_query = is_dry_run_by_query(&request);
     let (head, body) = request.into_parts();
     let options = body.collect_bytes().await?;
-    // A request to a proxy is passed on to a program, which has no dry run.
     let is_dry_run = match &*options {
         _ if is_proxied(head.uri.path()) => false,
         [] => by_query,

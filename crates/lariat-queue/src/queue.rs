@@ -553,6 +553,10 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Work<K, P> {
     /// Each call asks the limiter, so a [`TokenBucket`](crate::TokenBucket) loses a token. Use it for the delay of
     /// [`Verdict::Failed`].
     ///
+    /// # Panics
+    ///
+    /// If the limiter does.
+    ///
     /// ```
     /// use lariat::queue::{Add, LaneId, Verdict, WorkQueue};
     ///
@@ -567,7 +571,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Work<K, P> {
     pub fn backoff(&self, lane: LaneId) -> Duration {
         let failures = self.failures(lane).saturating_add(1);
         let mut state = self.queue.shared.state.lock();
-        delay_of(&mut *state.limiter, failures, now())
+        state.limiter.delay(failures, now())
     }
 
     /// Finishes all lanes of the key and resets their failures.

@@ -176,7 +176,7 @@ pub mod core {
         Cause, Causes, CausingRun, FieldSelector, Gvk, LabelSelector, Labels, ManagedFields,
         ObjectKey, ObjectMetadata, OwnerRef, ParseGvkError, ParseKeyError, RawObject,
         RawObjectError, RelatedChange, ResourceKind, ResourceVersion, Scope, SelectorError,
-        Subject, Uid, changed_fields, clock, describe, without_credentials,
+        Subject, TableSize, Uid, changed_fields, clock, describe, without_credentials,
     };
 }
 

@@ -41,7 +41,7 @@ pub(super) fn check_rules(
     }
     let is_resource = place.root || flag(schema, "x-kubernetes-embedded-resource");
     let checked = structural::check_rules(schema, is_resource);
-    if checked.is_hidden {
+    if checked.has_no_type {
         let field = format!("{}.x-kubernetes-validations", place.path);
         let message = "Internal error: internal error: failed to construct type information for \
             x-kubernetes-validations rules: unable to convert structural schema to CEL declarations";

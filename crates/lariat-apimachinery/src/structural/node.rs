@@ -98,12 +98,21 @@ impl Node {
         Self::compile_as(schema, Form::Structural)
     }
 
+    /// Compiles a schema for the check of its own rules; those below it are left out.
+    ///
+    /// Each schema is checked by itself, and would compile the rules below it again.
+    pub(super) fn compile_without_rules_below(schema: &Value) -> Self {
+        let mut node = Self::compile_as(schema, Form::WithoutRules);
+        node.rules = Rule::compile_all(schema);
+        node
+    }
+
     fn compile_as(schema: &Value, form: Form) -> Self {
         let empty = Map::new();
         let object = schema.as_object().unwrap_or(&empty);
         let members = Members { object, form };
         let extensions = Extensions::of(&members);
-        let is_whole = form == Form::Whole;
+        let is_whole = form != Form::Structural;
         let types: Vec<String> = match members.text("type") {
             // Such a schema has no `type` of its own, because it could name only one of the two.
             _ if is_whole && extensions.int_or_string => {
@@ -131,11 +140,10 @@ impl Node {
             bounds: Bounds::of(&members),
             junctors: Junctors::of(&members),
             extensions,
-            rules: members
-                .array("x-kubernetes-validations")
-                .iter()
-                .map(|rule| Rule::compile(rule, schema))
-                .collect(),
+            rules: match form {
+                Form::WithoutRules => Vec::new(),
+                Form::Whole | Form::Structural => Rule::compile_all(schema),
+            },
         }
     }
 
@@ -263,6 +271,8 @@ enum Form {
     Whole,
     /// To check defaults.
     Structural,
+    /// To check the types of rules above.
+    WithoutRules,
 }
 
 /// The members of a schema, read leniently.

@@ -346,8 +346,9 @@ impl Informer {
     /// Returns the objects that a query selects, with their content.
     ///
     /// This is [`load`](Self::load) for many objects. If more than a few lack content, they are fetched by one list of
-    /// the namespace and the labels of the query (one for each namespace of the [selection](Self::selection)), unless
-    /// the query is for the objects of an owner and these are few among those listed.
+    /// the namespace and the labels of the query (one for each namespace of the [selection](Self::selection)), in pages
+    /// of 500. If the query is for the objects of an owner, and these are few among those listed, each is fetched by
+    /// itself.
     ///
     /// # Errors
     ///

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use http::Request;
 use lariat_core::{ObjectKey, ResourceKind, Scope};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use tokio::time;
 
 use super::core::Core;
 use super::load::{ANSWER_TIMEOUT, LoadError, UPGRADE_WAIT, is_as_new, is_same_state};
-use super::refresh::Items;
 use crate::selection::Selection;
 use crate::store::{CachedObject, Content, Query};
 
@@ -20,6 +21,25 @@ const FEW: usize = 4;
 ///
 /// A query by owner selects few of the objects that the API server would list.
 const WORTH_A_LIST: usize = 4;
+
+/// The number of objects in a page.
+const PAGE: &str = "500";
+
+/// A page of a list, whose items are not decoded.
+#[derive(Deserialize)]
+struct Page {
+    #[serde(default)]
+    metadata: PageMetadata,
+    #[serde(default)]
+    items: Option<Vec<Box<RawValue>>>,
+}
+
+#[derive(Default, Deserialize)]
+struct PageMetadata {
+    /// The token of the next page; empty in the last one.
+    #[serde(default, rename = "continue")]
+    token: String,
+}
 
 /// Listed objects, by key.
 type Listed = HashMap<ObjectKey, Arc<CachedObject>>;
@@ -61,8 +81,11 @@ impl Core {
 
     fn is_worth_a_list(&self, objects: &[Arc<CachedObject>], query: &Query) -> bool {
         let lacking = objects.iter().filter(|it| !it.has_content()).count();
-        lacking > FEW
-            && lacking * WORTH_A_LIST >= self.store().select(&query.clone().any_owner()).len()
+        let is_most = || {
+            let listed = self.store().select(&query.clone().any_owner());
+            lacking * WORTH_A_LIST >= listed.len()
+        };
+        lacking > FEW && (!query.has_owner() || is_most())
     }
 
     /// Returns whether a listed object is no older than the cached one, which was `before` before the list.
@@ -84,21 +107,28 @@ impl Core {
         let mut listed = Listed::new();
         for namespace in namespaces(&resource, query, &selection) {
             let path = resource.collection_path(namespace.as_deref());
-            let path = path + &selectors(query, &selection);
-            let items = self.list_path(&path, namespace.as_deref()).await?;
             let mut intake = self.intake(Content::Whole);
-            for json in items.items.into_iter().flatten() {
-                // One that cannot be read is fetched alone, and that error names it.
-                if let Ok(object) = intake.read(json.get().as_bytes()) {
-                    let object = Arc::new(CachedObject::new(object));
-                    listed.insert(object.key().clone(), object);
+            let mut token = String::new();
+            loop {
+                let path = format!("{path}?{}", parameters(query, &selection, &token));
+                let page = self.list_page(&path, namespace.as_deref()).await?;
+                for json in page.items.into_iter().flatten() {
+                    // One that cannot be read is fetched alone, and that error names it.
+                    if let Ok(object) = intake.read(json.get().as_bytes()) {
+                        let object = Arc::new(CachedObject::new(object));
+                        listed.insert(object.key().clone(), object);
+                    }
+                }
+                token = page.metadata.token;
+                if token.is_empty() {
+                    break;
                 }
             }
         }
         Ok(listed)
     }
 
-    async fn list_path(&self, path: &str, namespace: Option<&str>) -> Result<Items, LoadError> {
+    async fn list_page(&self, path: &str, namespace: Option<&str>) -> Result<Page, LoadError> {
         let (gvk, key) = (self.gvk().clone(), all_of(namespace));
         let request = match Request::get(path).body(Vec::new()) {
             Ok(request) => request,
@@ -140,17 +170,22 @@ fn namespaces(
     }
 }
 
-/// Returns the label and field selectors as the query of a URI, with its question mark.
-fn selectors(query: &Query, selection: &Selection) -> String {
+/// Returns the parameters of the request for a page; the first page has no token.
+fn parameters(query: &Query, selection: &Selection, token: &str) -> String {
     let labels = query.wanted_labels().clone().and(selection.labels());
     let (labels, fields) = (labels.to_string(), selection.fields().to_string());
     let mut encoded = form_urlencoded::Serializer::new(String::new());
-    for (name, value) in [("labelSelector", labels), ("fieldSelector", fields)] {
+    encoded.append_pair("limit", PAGE);
+    for (name, value) in [
+        ("labelSelector", &*labels),
+        ("fieldSelector", &*fields),
+        ("continue", token),
+    ] {
         if !value.is_empty() {
-            encoded.append_pair(name, &value);
+            encoded.append_pair(name, value);
         }
     }
-    format!("?{}", encoded.finish())
+    encoded.finish()
 }
 
 /// Returns the name of all objects of a namespace, or of all, for errors.

@@ -83,6 +83,11 @@ impl Query {
         &self.labels
     }
 
+    /// Returns whether the query selects the objects of an owner.
+    pub(crate) fn has_owner(&self) -> bool {
+        self.owner.is_some()
+    }
+
     /// Returns the query without its owner.
     pub(crate) fn any_owner(self) -> Self {
         let owner = None;

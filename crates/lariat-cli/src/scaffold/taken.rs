@@ -201,7 +201,6 @@ pub(super) const BUILT_IN: &[&str] = &[
     "CustomResourceDefinitionList",
     "DaemonSet",
     "DaemonSetList",
-    "Decision",
     "Deployment",
     "DeploymentList",
     "DeviceClass",

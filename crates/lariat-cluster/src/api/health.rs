@@ -18,9 +18,11 @@ const LIVE: [&str; 5] = [
 ];
 
 /// The checks of a server that is ready for requests.
-const READY: [&str; 5] = [
+const READY: [&str; 7] = [
     "ping",
     "log",
+    "etcd",
+    "etcd-readiness",
     "informer-sync",
     "autoregister-completion",
     "shutdown",
@@ -28,7 +30,7 @@ const READY: [&str; 5] = [
 
 /// Answers `/healthz`, `/livez` and `/readyz`, or one check below them.
 pub(crate) fn health(endpoint: &str, check: &str, query: &Query) -> Result<Reply, ApiError> {
-    let checks = if endpoint == "readyz" { READY } else { LIVE };
+    let checks: &[&str] = if endpoint == "readyz" { &READY } else { &LIVE };
     if !check.is_empty() && !checks.contains(&check) {
         return Err(ApiError::page_not_found());
     }

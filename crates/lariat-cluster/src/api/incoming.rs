@@ -113,6 +113,15 @@ impl IncomingRequest {
         self.header(&ACCEPT)
     }
 
+    /// Returns the `Accept` header, for when the request has been consumed.
+    pub(crate) fn accept_value(&self) -> HeaderValue {
+        if self.legacy {
+            return HeaderValue::from_static("application/json");
+        }
+        let value = self.parts.headers.get(&ACCEPT).cloned();
+        value.unwrap_or(HeaderValue::from_static(""))
+    }
+
     pub(crate) fn accepts_gzip(&self) -> bool {
         accepts_gzip(self.header(&ACCEPT_ENCODING))
     }

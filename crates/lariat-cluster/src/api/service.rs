@@ -134,9 +134,9 @@ where
     let (incoming, mut applied) = IncomingRequest::new(&server, parts, connection.is_none());
     let compresses = incoming.accepts_gzip();
     let has_stray_space = authenticate::has_stray_space(incoming.authorization());
-    // A form that cannot be negotiated is refused in `answer`, by an error in JSON.
+    // A format that cannot be negotiated is refused in `answer`, by an error in JSON.
     let format = incoming.format().unwrap_or_default();
-    let encoding_of_errors = negotiate::encoding_of_errors(incoming.accept());
+    let accept = incoming.accept_value();
     let (path, mark) = (incoming.path().to_owned(), incoming.mark);
     let answer = async {
         let fault = applied.fault.clone();
@@ -158,7 +158,7 @@ where
         let encoding = if reply.code().is_success() {
             format.encoding
         } else {
-            encoding_of_errors
+            negotiate::encoding_of_errors(accept.to_str().unwrap_or_default())
         };
         reply.encoded(encoding)
     };
@@ -193,7 +193,7 @@ where
     B::Data: Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    check_arrival(&server, &incoming)?;
+    check_request(&server, &incoming)?;
     if matches!(incoming.route, Route::Incomplete) {
         return Ok(incomplete(&incoming));
     }
@@ -282,14 +282,15 @@ where
 ///
 /// Source: `WithRequestInfo` in `k8s.io/apiserver/pkg/endpoints/filters`.
 fn incomplete(incoming: &IncomingRequest) -> Reply {
-    let uri = incoming.uri();
+    // `InternalError` answers with an escaped text. A URI has no other character that it escapes.
+    let uri = incoming.uri().to_string().replace('&', "&amp;");
     let error = format!("unable to determine kind and namespace from url, {uri}");
     let text = format!("Internal Server Error: {uri:?}: failed to create RequestInfo: {error}\n");
     Reply::text(StatusCode::INTERNAL_SERVER_ERROR, text)
 }
 
 /// Refuses a request to a stopped server, and a timeout that cannot be read.
-fn check_arrival(server: &Server, incoming: &IncomingRequest) -> Result<(), ApiError> {
+fn check_request(server: &Server, incoming: &IncomingRequest) -> Result<(), ApiError> {
     if server.stopped.is_cancelled() {
         return Err(ApiError::shut_down());
     }

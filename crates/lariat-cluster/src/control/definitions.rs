@@ -42,8 +42,8 @@ struct Served {
     terminating: Arc<AtomicBool>,
 }
 
-/// A CRD that is looked at.
-struct Collection<'a> {
+/// A CRD that is reconciled.
+struct CrdReconcile<'a> {
     server: &'a Server,
     /// The resource of CRDs.
     resource: &'a Resource,
@@ -56,7 +56,7 @@ struct Collection<'a> {
 impl Definitions {
     /// Moves every CRD one step on.
     ///
-    /// A step commits, which leads to the next look.
+    /// A step commits, which leads to the next step.
     pub(super) fn reconcile(&mut self, server: &Server) {
         let catalog = server.kinds.catalog();
         let group = "apiextensions.k8s.io";
@@ -74,7 +74,7 @@ impl Definitions {
         for stored in &page.objects {
             let object = stored.object();
             let definition = Definition::read(&object).map_err(|error| error.to_string());
-            let look = Collection {
+            let crd = CrdReconcile {
                 server,
                 resource,
                 stored,
@@ -82,13 +82,13 @@ impl Definitions {
                 definition,
             };
             // A panic about one CRD must not prevent the processing of the others.
-            let step = AssertUnwindSafe(|| self.step(&look, &mut accepted));
+            let step = AssertUnwindSafe(|| self.step(&crd, &mut accepted));
             if catch_unwind(step).is_err() {
                 let name = stored.key().name();
-                tracing::error!(name, "the look at a CustomResourceDefinition panicked");
+                tracing::error!(name, "reconciling a CustomResourceDefinition panicked");
                 // What is served already stays as it is.
                 if !self.served.contains_key(name) {
-                    self.refuse(&look, "the server has a defect; its log says more");
+                    self.refuse(&crd, "the server has a defect; its log says more");
                 }
             }
         }
@@ -106,43 +106,43 @@ impl Definitions {
     }
 
     /// Returns whether a CRD with accepted names is established only later.
-    fn is_too_early(&mut self, look: &Collection<'_>) -> bool {
+    fn is_too_early(&mut self, crd: &CrdReconcile<'_>) -> bool {
         let now = Instant::now();
-        let uid = look.stored.shared_uid();
+        let uid = crd.stored.shared_uid();
         let due = self.establishing.entry(Arc::clone(&uid));
-        let is_early = *due.or_insert(now + look.server.time.establishing) > now;
+        let is_early = *due.or_insert(now + crd.server.time.establishing) > now;
         if !is_early {
             self.establishing.remove(&uid);
         }
         is_early
     }
 
-    fn step(&mut self, look: &Collection<'_>, accepted: &mut Accepted) {
-        if look.stored.is_deleting() {
+    fn step(&mut self, crd: &CrdReconcile<'_>, accepted: &mut Accepted) {
+        if crd.stored.is_deleting() {
             self.take_away(look);
-        } else if let Err(error) = self.bring_in(look, accepted) {
-            self.refuse(look, &error);
+        } else if let Err(error) = self.bring_in(crd, accepted) {
+            self.refuse(crd, &error);
         }
     }
 
     /// Reports that a CRD cannot be served, and stops serving it.
     ///
     /// CRDs are checked when they are written, but a data file may have one from before a check.
-    fn refuse(&mut self, look: &Collection<'_>, error: &str) {
-        self.retire(look.server, look.stored.key().name());
-        if !look.stored.is_deleting() {
+    fn refuse(&mut self, crd: &CrdReconcile<'_>, error: &str) {
+        self.retire(crd.server, crd.stored.key().name());
+        if !crd.stored.is_deleting() {
             let message = format!("the CRD cannot be served: {error}");
-            look.write_condition("Established", "False", UNSERVABLE, &message);
+            crd.write_condition("Established", "False", UNSERVABLE, &message);
         }
     }
 
     /// Takes the next step of a CRD: accepts names, installs, serves, or updates the kind.
-    fn bring_in(&mut self, look: &Collection<'_>, accepted: &mut Accepted) -> Result<(), String> {
-        let definition = look.definition.as_ref().map_err(String::clone)?;
-        let decision = accepted.decide(look.stored.key().name(), &definition.spec);
-        let is_established = look.condition("Established") == Some("True");
-        let is_accepted = look.condition("NamesAccepted") == Some("True");
-        let accepted = look.status().get("acceptedNames");
+    fn bring_in(&mut self, crd: &CrdReconcile<'_>, accepted: &mut Accepted) -> Result<(), String> {
+        let definition = crd.definition.as_ref().map_err(String::clone)?;
+        let decision = accepted.decide(crd.stored.key().name(), &definition.spec);
+        let is_established = crd.condition("Established") == Some("True");
+        let is_accepted = crd.condition("NamesAccepted") == Some("True");
+        let accepted = crd.status().get("acceptedNames");
         let is_current = accepted == Some(&decision.names_json());
         let next = match (&decision.conflict, is_established) {
             (None, false) if is_accepted && is_current => {
@@ -150,7 +150,7 @@ impl Definitions {
                 if self.is_too_early(look) {
                     return Ok(());
                 }
-                self.serve(look, &decision.names)?;
+                self.serve(crd, &decision.names)?;
                 established(
                     "True",
                     "InitialNamesAccepted",
@@ -165,21 +165,21 @@ impl Definitions {
             (Some(_), false) => established("False", "NotAccepted", "not all names are accepted"),
             // Once established, a CRD stays so: if its new names are taken, the old ones are served on.
             (_, true) => {
-                let reason = look.reason("NamesAccepted");
+                let reason = crd.reason("NamesAccepted");
                 if !is_current || reason != decision.condition()["reason"].as_str() {
-                    look.write_names(&decision);
+                    crd.write_names(&decision);
                 }
-                return self.serve(look, &decision.names);
+                return self.serve(crd, &decision.names);
             }
         };
-        look.write_status(&decision, &next);
+        crd.write_status(&decision, &next);
         Ok(())
     }
 
     /// Serves a CRD as it is at present, under the names it holds.
-    fn serve(&mut self, look: &Collection<'_>, names: &Names) -> Result<(), String> {
-        let name = look.stored.key().name();
-        let spec = look.object.get("spec").unwrap_or(&Value::Null);
+    fn serve(&mut self, crd: &CrdReconcile<'_>, names: &Names) -> Result<(), String> {
+        let name = crd.stored.key().name();
+        let spec = crd.object.get("spec").unwrap_or(&Value::Null);
         // A CRD that was going may be back, with a snapshot that was restored.
         let known = self.served.get(name);
         let returns = known.is_some_and(|served| served.terminating.load(Ordering::Relaxed));
@@ -188,25 +188,25 @@ impl Definitions {
         if !returns && known.is_some_and(is_same) {
             return Ok(());
         }
-        let table = look.server.store.table(name);
+        let table = crd.server.store.table(name);
         // Calls under way hold the flag with the old resources and must see it set later. A kind that returns needs a
         // new one, since the old one is set for good.
         let terminating = known
             .filter(|_| !returns)
             .map(|served| Arc::clone(&served.terminating))
             .unwrap_or_default();
-        let changed_at = known.map_or(0, |_| look.server.store.revision());
-        let mut definition = look.definition.clone()?;
+        let changed_at = known.map_or(0, |_| crd.server.store.revision());
+        let mut definition = crd.definition.clone()?;
         definition.spec.names = names.clone();
         if !webhooks::IS_BUILT {
             definition.spec.conversion = Value::Null;
         }
         let resources = resources_of(&definition, table, &terminating, changed_at)?;
         // First the kind and then the end of its watches: clients that watch again at once find the new one.
-        look.server.kinds.serve(table, resources);
+        crd.server.kinds.serve(table, resources);
         if known.is_some() {
             // What watchers see depends on the CRD, so they have to watch again.
-            look.server.store.end_watches(Some(table), Ending::Drained);
+            crd.server.store.end_watches(Some(table), Ending::Drained);
         }
         let served = Served {
             table,
@@ -219,34 +219,34 @@ impl Definitions {
     }
 
     /// Deletes the instances of a CRD, then lets it go.
-    fn take_away(&mut self, look: &Collection<'_>) {
-        if !finalizers(&look.object).contains(&CLEANUP) {
+    fn take_away(&mut self, crd: &CrdReconcile<'_>) {
+        if !finalizers(&crd.object).contains(&CLEANUP) {
             return;
         }
-        self.establishing.remove(look.stored.uid());
+        self.establishing.remove(crd.stored.uid());
         // The deletion itself has said that it is pending.
-        if look.reason("Terminating") != Some("InstanceDeletionInProgress") {
+        if crd.reason("Terminating") != Some("InstanceDeletionInProgress") {
             let message = "CustomResource deletion is in progress";
-            look.write_condition("Terminating", "True", "InstanceDeletionInProgress", message);
+            crd.write_condition("Terminating", "True", "InstanceDeletionInProgress", message);
             return;
         }
-        let name = look.stored.key().name();
+        let name = crd.stored.key().name();
         // A cluster that starts with a CRD that is going has to serve what it still holds.
-        let mut is_unservable = look.reason("Established") == Some(UNSERVABLE);
-        if look.condition("Established") == Some("True") && !self.served.contains_key(name) {
-            is_unservable = self.serve(look, &look.accepted_names()).is_err();
+        let mut is_unservable = crd.reason("Established") == Some(UNSERVABLE);
+        if crd.condition("Established") == Some("True") && !self.served.contains_key(name) {
+            is_unservable = self.serve(crd, &crd.accepted_names()).is_err();
         }
         if let Some(served) = self.served.get(name) {
             // Set before the sweep, so that no instance is created behind it; see `Write::terminating`.
             served.terminating.store(true, Ordering::Relaxed);
-            if !remove_instances(look, served.table) {
+            if !remove_instances(crd, served.table) {
                 return;
             }
-        } else if is_unservable && !remove_instances(look, look.server.store.table(name)) {
+        } else if is_unservable && !remove_instances(crd, crd.server.store.table(name)) {
             return;
         }
-        self.retire(look.server, name);
-        look.release();
+        self.retire(crd.server, name);
+        crd.release();
     }
 
     /// Stops serving kinds whose CRD is gone.
@@ -283,23 +283,23 @@ fn withdraw(server: &Server, table: TableId) {
 }
 
 /// Deletes all instances of a kind; returns whether none is left.
-fn remove_instances(look: &Collection<'_>, table: TableId) -> bool {
-    let catalog = look.server.kinds.catalog();
+fn remove_instances(crd: &CrdReconcile<'_>, table: TableId) -> bool {
+    let catalog = crd.server.kinds.catalog();
     let resource = catalog
         .each_table()
         .find(|resource| resource.table == table);
-    let page = look.server.store.range(table, &Range::default());
+    let page = crd.server.store.range(table, &Range::default());
     let Ok(page) = page else {
         return true;
     };
     for stored in &page.objects {
         match resource {
             Some(resource) if !stored.is_deleting() => {
-                verbs::remove(look.server, resource, stored, None);
+                verbs::remove(crd.server, resource, stored, None);
             }
             Some(_) => {}
             // No version is served, so no client could ever remove a finalizer.
-            None => drop(look.server.store.commit(Write::new(
+            None => drop(crd.server.store.commit(Write::new(
                 table,
                 stored.key(),
                 Some(stored.revision()),
@@ -315,7 +315,7 @@ fn established(status: &str, reason: &str, message: &str) -> Value {
     json!({"type": "Established", "status": status, "reason": reason, "message": message})
 }
 
-impl Collection<'_> {
+impl CrdReconcile<'_> {
     fn status(&self) -> &Value {
         self.object.get("status").unwrap_or(&Value::Null)
     }
@@ -401,7 +401,7 @@ impl Collection<'_> {
         );
         match strategy::replacement(self.resource, part, &self.object, object) {
             Ok(Replacement::Unchanged) => {}
-            // If another client was faster, the next look sees it.
+            // If another client was faster, the next crd sees it.
             Ok(replacement) => {
                 drop(verbs::replace(
                     self.server,

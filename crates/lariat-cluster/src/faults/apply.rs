@@ -8,7 +8,7 @@ use tokio::time;
 
 use super::{body, refuse};
 use crate::fault::{Action, Refusal};
-use crate::rules::{AppliedFaults, Partitions};
+use crate::rules::{AppliedFaults, Partition};
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::wire::reply::Reply;
@@ -83,18 +83,18 @@ async fn decide(
 struct Connection<'a> {
     server: &'a Server,
     client: &'a str,
-    isolated: Receiver<Vec<Partitions>>,
+    partitions: Receiver<Vec<Partition>>,
 }
 
 impl<'a> Connection<'a> {
     fn new(server: &'a Server, client: &'a str) -> Self {
-        let mut isolated = server.faults.isolated();
+        let mut partitions = server.faults.partitions();
         // Earlier isolations did not stop this request, so only later ones count.
-        isolated.mark_unchanged();
+        partitions.mark_unchanged();
         Self {
             server,
             client,
-            isolated,
+            partitions,
         }
     }
 
@@ -106,7 +106,7 @@ impl<'a> Connection<'a> {
         let is_silent = tokio::select! {
             // A client that is cut off at the same moment gets no answer.
             biased;
-            is_silent = cut_off(&mut self.isolated, self.client) => is_silent,
+            is_silent = cut_off(&mut self.partitions, self.client) => is_silent,
             () = stopped.cancelled() => return Ok(()),
             () = time::sleep(time) => return Ok(()),
         };
@@ -118,7 +118,7 @@ impl<'a> Connection<'a> {
         let stopped = &self.server.stopped;
         let is_silent = tokio::select! {
             biased;
-            is_silent = cut_off(&mut self.isolated, self.client) => is_silent,
+            is_silent = cut_off(&mut self.partitions, self.client) => is_silent,
             () = stopped.cancelled() => return lost("the request is not answered"),
         };
         self.end(is_silent).await
@@ -134,10 +134,10 @@ impl<'a> Connection<'a> {
 }
 
 /// Waits until a client is cut off, and returns whether its connections stay open.
-async fn cut_off(isolated: &mut Receiver<Vec<Partitions>>, client: &str) -> bool {
-    while isolated.changed().await.is_ok() {
-        let isolated = isolated.borrow_and_update();
-        if let Some(by) = isolated.iter().find(|each| each.is(client)) {
+async fn cut_off(partitions: &mut Receiver<Vec<Partition>>, client: &str) -> bool {
+    while partitions.changed().await.is_ok() {
+        let partitions = partitions.borrow_and_update();
+        if let Some(by) = partitions.iter().find(|each| each.is(client)) {
             return by.silent;
         }
     }

@@ -20,12 +20,12 @@ const STREAM: u64 = 0x6661_756c_7473;
 #[derive(Debug)]
 pub(crate) struct Rules {
     known: Mutex<AddedRules>,
-    isolated: watch::Sender<Vec<Partitions>>,
+    partitions: watch::Sender<Vec<Partition>>,
 }
 
 /// Clients whose open watches are to break.
 #[derive(Debug, Clone)]
-pub(crate) struct Partitions {
+pub(crate) struct Partition {
     rule: RuleId,
     /// The beginning of their `User-Agent`.
     client: String,
@@ -33,7 +33,7 @@ pub(crate) struct Partitions {
     pub(crate) silent: bool,
 }
 
-impl Partitions {
+impl Partition {
     pub(crate) fn is(&self, user_agent: &str) -> bool {
         user_agent.starts_with(&self.client)
     }
@@ -97,20 +97,20 @@ impl Rules {
                 count: 0,
                 random,
             }),
-            isolated: watch::Sender::default(),
+            partitions: watch::Sender::default(),
         }
     }
 
     /// Subscribes to the clients that are cut off.
-    pub(crate) fn isolated(&self) -> watch::Receiver<Vec<Partitions>> {
-        self.isolated.subscribe()
+    pub(crate) fn partitions(&self) -> watch::Receiver<Vec<Partition>> {
+        self.partitions.subscribe()
     }
 
     /// Breaks the open watches of the client a rule is for.
     pub(crate) fn isolate(&self, rule: RuleId, client: &str, silent: bool) {
         let client = client.to_owned();
-        self.isolated.send_modify(|isolated| {
-            isolated.push(Partitions {
+        self.partitions.send_modify(|partitions| {
+            partitions.push(Partition {
                 rule,
                 client,
                 silent,
@@ -121,7 +121,7 @@ impl Rules {
     /// Returns every rule as it is now, in the order in which they were added.
     pub(crate) fn each(&self) -> Vec<CurrentRule> {
         // Cloned, so that the lock of the channel is not held while the rules are locked.
-        let isolated = self.isolated.borrow().clone();
+        let partitions = self.partitions.borrow().clone();
         let known = self.known.lock();
         let now = Instant::now();
         let current = |added: &AddedRule| CurrentRule {
@@ -129,7 +129,7 @@ impl Rules {
             rule: added.rule.clone(),
             hits: added.fired,
             is_over: added.is_over(now) || added.rule.is_used_up(added.fired),
-            isolates: isolated.iter().any(|each| each.rule == added.id),
+            isolates: partitions.iter().any(|each| each.rule == added.id),
         };
         known.rules.iter().map(current).collect()
     }
@@ -151,11 +151,11 @@ impl Rules {
     }
 
     pub(crate) fn remove(&self, id: RuleId) -> bool {
-        // Connections wake up only if a client is isolated no longer.
-        self.isolated.send_if_modified(|isolated| {
-            let before = isolated.len();
-            isolated.retain(|each| each.rule != id);
-            isolated.len() < before
+        // Connections wake up only if a client is partitions no longer.
+        self.partitions.send_if_modified(|partitions| {
+            let before = partitions.len();
+            partitions.retain(|each| each.rule != id);
+            partitions.len() < before
         });
         let mut known = self.known.lock();
         let before = known.rules.len();
@@ -164,7 +164,7 @@ impl Rules {
     }
 
     pub(crate) fn clear(&self) {
-        self.isolated.send_modify(Vec::clear);
+        self.partitions.send_modify(Vec::clear);
         self.known.lock().rules.clear();
     }
 

@@ -1,5 +1,6 @@
 //! A request about objects of one resource.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -58,19 +59,22 @@ impl Call {
     /// Returns the media type of an object, in lower case; that of a patch is compared as it is.
     ///
     /// As `mime.ParseMediaType`, it does not read parameters without a value.
-    pub(super) fn object_type(&self) -> String {
+    pub(super) fn object_type(&self) -> Cow<'_, str> {
         let mut parts = self.content_type.split(';').map(str::trim);
         let media_type = parts.next().unwrap_or_default();
         let is_malformed = media_type.is_empty() && !self.content_type.is_empty();
         if is_malformed || parts.any(|part| !part.is_empty() && !part.contains('=')) {
-            return "malformed".to_owned();
+            return "malformed".into();
         }
-        media_type.to_ascii_lowercase()
+        if media_type.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            return media_type.to_ascii_lowercase().into();
+        }
+        media_type.into()
     }
 
     /// Returns whether the body is an object in JSON.
     pub(super) fn sends_json(&self) -> bool {
-        matches!(self.object_type().as_str(), "" | "application/json")
+        matches!(&*self.object_type(), "" | "application/json")
     }
 
     pub(super) fn is_strategic(&self) -> bool {

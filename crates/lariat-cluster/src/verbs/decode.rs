@@ -124,7 +124,7 @@ impl Call {
 
     /// Reads the body; protobuf is read as the type that it names.
     fn document(&self, wanted: Expected<'_>) -> Result<Document, ApiError> {
-        match self.object_type().as_str() {
+        match &*self.object_type() {
             // As NegotiateInputSerializer: without a content type the body is JSON.
             "" | JSON | YAML => self
                 .text_document()
@@ -152,7 +152,7 @@ impl Call {
 
     /// Reads the options of a deletion, which may have another type, or none.
     pub(super) fn decode_options(&self, wanted: Expected<'_>) -> Result<Value, ApiError> {
-        let document = match self.object_type().as_str() {
+        let document = match &*self.object_type() {
             // As DeleteResource, which passes the decoder's error on as it is.
             "" | JSON | YAML => self.text_document().map_err(ApiError::bad_request)?,
             _ => self.document(wanted)?,

@@ -10,7 +10,7 @@ async fn a_live_server_has_other_checks_than_a_ready_one() {
     for (path, code) in [
         ("/livez/etcd", 200),
         ("/healthz/etcd", 200),
-        ("/readyz/etcd", 404),
+        ("/readyz/etcd", 200),
         ("/readyz/informer-sync", 200),
         ("/readyz/shutdown", 200),
         ("/livez/informer-sync", 404),
@@ -24,8 +24,8 @@ async fn a_live_server_has_other_checks_than_a_ready_one() {
     let ready = bench.get("/readyz?verbose&exclude=informer-sync").await;
     assert_eq!(
         ready.text,
-        "[+]ping ok\n[+]log ok\n[+]informer-sync excluded: ok\n[+]autoregister-completion ok\n\
-         [+]shutdown ok\nreadyz check passed\n"
+        "[+]ping ok\n[+]log ok\n[+]etcd ok\n[+]etcd-readiness ok\n[+]informer-sync excluded: ok\n\
+         [+]autoregister-completion ok\n[+]shutdown ok\nreadyz check passed\n"
     );
     let live = bench.get("/livez?verbose").await;
     assert_eq!(

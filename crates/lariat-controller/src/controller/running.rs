@@ -4,7 +4,7 @@
 //! workers, and then supervises them along with everything else that happens periodically or on a signal. A stop ends
 //! the supervision, and waits for the workers, which drain the queue.
 
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -84,10 +84,18 @@ impl RunningController {
             () = self.core.ended().cancelled() => {}
             () = ending.cancelled() => {}
         }
+        let Supervised {
+            mut workers,
+            follower: _follower,
+            sources,
+            ..
+        } = supervised;
+        // The streams end before the drain: a call may wait until its stream does. A panic of their drop is printed by
+        // the panic hook, and must not end the drain.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(sources)));
         // A worker that panics during a drain is replaced too. Otherwise the drain would not end.
-        let workers = &mut supervised.workers;
         while let Some(ended) = workers.join_next().await {
-            self.replace_dead(&ended, workers);
+            self.replace_dead(&ended, &mut workers);
         }
         self.core.set_working(0);
         self.core.failures().flush();
@@ -98,8 +106,8 @@ impl RunningController {
 
     /// Supervises, and continues after a panic.
     ///
-    /// The supervisor calls and drops what belongs to users: predicates, handlers that are removed. A panic there must
-    /// not leave the kind without workers.
+    /// The supervisor drops handlers, relations and streams of users when they end. A panic there must not leave the kind
+    /// without workers.
     async fn supervise_always(&self, supervised: &mut Supervised) {
         loop {
             let turn = AssertUnwindSafe(self.supervise(supervised)).catch_unwind();

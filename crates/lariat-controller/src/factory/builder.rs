@@ -116,7 +116,8 @@ impl FactoryBuilder {
     /// [`run`](SharedControllerFactory::run) ends with [`RunError::Lost`](crate::RunError::Lost). From the deadline on,
     /// writes of handlers through the factory's clients are refused with [`Fenced`](lariat_lease::Fenced), also in a
     /// process that was suspended and resumes. A [`stop`](SharedControllerFactory::stop) lets handlers finish and then
-    /// releases the lease, so another process takes over immediately.
+    /// releases the lease, so another process takes over immediately. If calls had to be dropped, or if the factory is
+    /// dropped without a stop, the lease expires instead.
     ///
     /// ```no_run
     /// use lariat::{Lease, SharedControllerFactory};

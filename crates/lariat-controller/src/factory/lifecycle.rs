@@ -252,7 +252,8 @@ impl SharedControllerFactory {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the stop continues without grace period: running calls are dropped.
+    /// If the future is dropped, the stop continues without grace period: running calls are dropped, and the lease
+    /// expires.
     pub async fn stop(&self) -> Result<(), StopError> {
         self.stop_if(|| true).await
     }

@@ -220,9 +220,11 @@ impl FactoryRun {
         // Running calls are dropped at their next await. Their keys go back into the queue, and are reported as
         // unfinished.
         stop_log.log_abort();
-        let drops_calls = self.left().any(|(_, calls)| !calls.is_empty());
         self.stopping.abort.cancel();
         stop_log.join().await;
+        // Only now: the entries of dropped calls are left. Calls that need no lease may go on beside another leader's.
+        let mut led = self.left().filter(|(core, _)| core.leadership().is_some());
+        let drops_calls = led.any(|(_, calls)| !calls.is_empty());
         // A request of a dropped call may still arrive. It must not do so beside those of another leader.
         self.end_election(if drops_calls {
             LeaseEnd::Expire

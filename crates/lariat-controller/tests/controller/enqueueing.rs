@@ -246,6 +246,27 @@ async fn a_stream_of_keys_calls_its_handler_while_the_factory_runs() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_stream_is_dropped_when_a_stop_begins_not_when_the_drain_has_ended() {
+    let bench = Bench::new().await;
+    let (sender, options) = streamed(&Arc::default());
+    let ends = sender.clone();
+    // A call that waits for the end of its own stream.
+    let calls = bench.on_with("log", options, move |_| {
+        let ends = ends.clone();
+        async move {
+            ends.closed().await;
+            Ok(Outcome::done())
+        }
+    });
+    bench.start().await;
+    sender.send(key("a")).unwrap();
+    settle().await;
+    let began = Instant::now();
+    bench.factory.stop().await.expect("the call ends");
+    assert_eq!((calls.names(), began.elapsed().as_secs()), (vec!["a".to_owned()], 0));
+}
+
+#[tokio::test(start_paused = true)]
 async fn streams_that_end_or_panic_or_never_rest_disturb_no_other() {
     let bench = Bench::new().await;
     let because = Enqueue::now;

@@ -347,6 +347,10 @@ impl<'a> Term<'a> {
         self.acked.retain(|name| others.contains(name));
         self.counted = others;
         self.member.shards.keep(&self.share);
+        if !self.has_joined {
+            // No call is running, so nothing of an earlier share is needed.
+            self.member.shards.drop_lost();
+        }
         if self.has_joined {
             // The gate closes for lost keys before the acknowledgement is written: from then on the new member may
             // handle them.

@@ -120,7 +120,8 @@ impl<K: View, T: PartialEq + Send + Sync + 'static> Poll<K, T> {
     /// Sets the options of the source, such as its concurrency and time limit.
     ///
     /// Without a time limit it is 30 seconds. A key is processed by one worker at a time, so the reconciler waits for a
-    /// poll of the same object. Predicates, resyncs and the bounds of retries are overwritten by the source.
+    /// poll of the same object. The source overwrites resyncs and the bounds of retries. It polls after changes of the
+    /// generation only, which a predicate narrows further.
     pub fn options(self, options: HandlerOptions) -> Self {
         let options = HandlerOptions::default().timeout(TIMEOUT).with(options);
         Self { options, ..self }

@@ -116,7 +116,7 @@ impl Process {
     /// Returns the builder of a factory whose handlers, reads and caches are checked.
     ///
     /// Handlers get a middleware outside of all others. Options set on the builder afterwards with
-    /// [`FactoryBuilder::default_options`] replace it: give them [`watched`](Self::observed) instead. A start waits 600
+    /// [`FactoryBuilder::default_options`] replace it: give them [`observed`](Self::observed) instead. A start waits 600
     /// seconds for its caches, which is longer than any fault lasts.
     pub fn factory(&self) -> FactoryBuilder {
         let options =

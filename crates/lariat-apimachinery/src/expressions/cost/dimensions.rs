@@ -9,7 +9,7 @@ pub(crate) struct Dimensions {
     /// The most characters, elements or entries; zero for objects and numbers.
     most: u64,
     /// The fewest bytes of JSON for a value.
-    least_bytes: i64,
+    min_json_bytes: i64,
     inside: Inside,
 }
 
@@ -35,10 +35,10 @@ struct Entries {
 
 impl Dimensions {
     /// Creates those of a value without parts.
-    pub(crate) fn scalar(most: u64, least_bytes: i64) -> Self {
+    pub(crate) fn scalar(most: u64, min_json_bytes: i64) -> Self {
         Self {
             most,
-            least_bytes,
+            min_json_bytes,
             inside: Inside::Nothing,
         }
     }
@@ -78,15 +78,15 @@ impl Dimensions {
         self
     }
 
-    pub(crate) fn object(fields: BTreeMap<String, Self>, least_bytes: i64) -> Self {
+    pub(crate) fn object(fields: BTreeMap<String, Self>, min_json_bytes: i64) -> Self {
         Self {
             inside: Inside::Fields(fields),
-            ..Self::scalar(0, least_bytes)
+            ..Self::scalar(0, min_json_bytes)
         }
     }
 
-    pub(crate) fn least_bytes(&self) -> i64 {
-        self.least_bytes
+    pub(crate) fn min_json_bytes(&self) -> i64 {
+        self.min_json_bytes
     }
 
     /// Returns the largest size of what is at a path below the variable.

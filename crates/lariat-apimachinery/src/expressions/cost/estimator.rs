@@ -104,6 +104,7 @@ impl<'t> Estimator<'t> {
             SelectMode::Test => operand,
             // A call of an operator, which has no path.
             SelectMode::Optional => {
+                // Go sizes the arguments of a call before the call.
                 self.size(&select.operand);
                 let size = self.size(tree);
                 self.set_size(tree, size);

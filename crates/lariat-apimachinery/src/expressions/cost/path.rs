@@ -6,8 +6,8 @@ use std::rc::Rc;
 /// A path through the schema of a variable: its name, then fields, `@items`, `@keys` and `@values`.
 ///
 /// Paths are slices of Go: two paths that go on from the same one share its memory if there is room, and the later step
-/// overwrites the earlier one. So in `l.all(x, x.a.all(y, y in x.b))` the server takes the size of `x.b` for that of
-/// `x.a` when it is done with the loop. What is refused depends on it.
+/// overwrites the earlier one. So in `self.l.all(x, x.a.all(y, y in x.b))` the server takes the size of `x.b` for that
+/// of `x.a` when it is done with the loop. What is refused depends on it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Path<'t> {
     memory: Option<Rc<Memory<'t>>>,
@@ -32,8 +32,11 @@ impl<'t> Path<'t> {
         let length = self.length + 1;
         if let Some(memory) = self.memory.as_ref().filter(|m| self.length < m.capacity) {
             let mut steps = memory.steps.borrow_mut();
-            steps.truncate(self.length);
-            steps.push(step);
+            // Longer paths keep what they have behind it.
+            match steps.get_mut(self.length) {
+                Some(shared) => *shared = step,
+                None => steps.push(step),
+            }
             let memory = Some(Rc::clone(memory));
             return Self { memory, length };
         }
@@ -76,5 +79,8 @@ mod tests {
         let deep = second.then("@items");
         assert_eq!(item.then("c").steps(), ["self", "list", "@items", "c"]);
         assert_eq!(deep.steps(), ["self", "list", "@items", "b", "@items"]);
+        let long = deep.then("x").then("y");
+        assert_eq!(deep.then("z").steps().last(), Some(&"z"));
+        assert_eq!(long.steps()[3..], ["b", "@items", "z", "y"]);
     }
 }

@@ -16,7 +16,7 @@ pub struct CheckedRules {
     /// The rules, in the order of the schema; empty if its values are not visible.
     pub rules: Vec<CheckedRule>,
     /// Whether rules cannot see the values of the schema, because it does not say what they are.
-    pub is_hidden: bool,
+    pub has_no_type: bool,
     /// How many values of the schema fit into one request.
     pub most_values: u64,
 }
@@ -64,19 +64,19 @@ impl CheckedRules {
 #[must_use]
 pub fn check_rules(schema: &Value, root: bool) -> CheckedRules {
     // Compiling the node has compiled its rules; their errors are kept in it and worded here.
-    let node = Node::compile(schema);
+    let node = Node::compile_without_rules_below(schema);
     if node.rules.is_empty() {
         return CheckedRules::default();
     }
     let Some(this) = declared(&node, root) else {
         return CheckedRules {
-            is_hidden: true,
+            has_no_type: true,
             ..CheckedRules::default()
         };
     };
-    let with_comma = this.dimensions.least_bytes() + 1;
+    let with_comma = this.dimensions.min_json_bytes() + 1;
     CheckedRules {
-        is_hidden: false,
+        has_no_type: false,
         rules: node.rules.iter().map(|rule| check(rule, &this)).collect(),
         most_values: (LARGEST_REQUEST / with_comma).cast_unsigned(),
     }

@@ -2,7 +2,7 @@
 //!
 //! Source: `SchemaDeclType` in `k8s.io/apiserver/pkg/cel/common/schemas.go`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -28,8 +28,8 @@ pub(super) fn declared(node: &Node, root: bool) -> Option<Declared> {
 }
 
 impl Declared {
-    fn scalar(kind: Type, most: i64, least_bytes: i64) -> Self {
-        let dimensions = Dimensions::scalar(most.cast_unsigned(), least_bytes);
+    fn scalar(kind: Type, most: i64, min_json_bytes: i64) -> Self {
+        let dimensions = Dimensions::scalar(most.cast_unsigned(), min_json_bytes);
         Self { kind, dimensions }
     }
 
@@ -73,7 +73,7 @@ fn below(node: &Node, name: &str, part: &str) -> Option<Declared> {
 fn map(node: &Node, additional: &Node, name: &str) -> Option<Declared> {
     let value = below(additional, name, "@elem")?;
     // A key is at least empty, with its quotes, a colon, a comma and their spaces.
-    let entry = value.dimensions.least_bytes() + 6;
+    let entry = value.dimensions.min_json_bytes() + 6;
     let most = node.bounds.max_properties.map(|most| most.max(0));
     let most = most.unwrap_or((LARGEST_REQUEST - 2) / entry);
     Some(Declared {
@@ -84,7 +84,7 @@ fn map(node: &Node, additional: &Node, name: &str) -> Option<Declared> {
 
 fn list(node: &Node, name: &str) -> Option<Declared> {
     let element = below(node.shape.items.as_deref()?, name, "@idx")?;
-    let with_comma = element.dimensions.least_bytes() + 1;
+    let with_comma = element.dimensions.min_json_bytes() + 1;
     let most = node.bounds.max_items.map(|most| most.max(0));
     let most = most.unwrap_or((LARGEST_REQUEST - 2) / with_comma);
     Some(Declared {
@@ -96,11 +96,12 @@ fn list(node: &Node, name: &str) -> Option<Declared> {
 fn object(node: &Node, name: &str, root: bool) -> Declared {
     let (mut kinds, mut dimensions) = (Vec::new(), BTreeMap::new());
     // An object is at least two braces.
-    let mut least_bytes = 2;
+    let mut min_json_bytes = 2;
+    let required: HashSet<&str> = node.bounds.required.iter().map(String::as_str).collect();
     let mut add = |property: &str, declared: Declared, has_default: bool| {
-        if !has_default && node.bounds.required.iter().any(|each| each == property) {
+        if !has_default && required.contains(property) {
             let length = i64::try_from(property.len()).unwrap_or(i64::MAX);
-            least_bytes += length + declared.dimensions.least_bytes() + 4;
+            min_json_bytes += length + declared.dimensions.min_json_bytes() + 4;
         }
         if let Some(field) = field_name(property) {
             kinds.push((field.clone(), declared.kind));
@@ -123,7 +124,7 @@ fn object(node: &Node, name: &str, root: bool) -> Declared {
     }
     Declared {
         kind: Type::Object(Arc::new(Object::new(name, kinds))),
-        dimensions: Dimensions::object(dimensions, least_bytes),
+        dimensions: Dimensions::object(dimensions, min_json_bytes),
     }
 }
 

@@ -22,8 +22,15 @@ pub(crate) struct Rule {
 }
 
 impl Rule {
+    /// Compiles the rules of a schema.
+    pub(in crate::structural) fn compile_all(schema: &Value) -> Vec<Self> {
+        let rules = schema["x-kubernetes-validations"].as_array();
+        let rules = rules.into_iter().flatten();
+        rules.map(|rule| Self::compile(rule, schema)).collect()
+    }
+
     /// Compiles a rule of a schema; parts of a wrong type count as absent.
-    pub(in crate::structural) fn compile(rule: &Value, schema: &Value) -> Self {
+    fn compile(rule: &Value, schema: &Value) -> Self {
         let text = |member: &str| rule[member].as_str().unwrap_or_default().to_owned();
         let program = compile(&text("rule"));
         let message_expression = Some(text("messageExpression")).filter(|text| !text.is_empty());

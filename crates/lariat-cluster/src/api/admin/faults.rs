@@ -23,8 +23,8 @@ pub(super) fn answer(
     match (&request.method, rest) {
         (&Method::GET, []) => Ok(reply(StatusCode::OK, &json!({"items": list(server)}))),
         (&Method::POST, []) => {
-            let form: RuleJson = request.read()?;
-            let id = faults.add(form.into());
+            let rule: RuleJson = request.read()?;
+            let id = faults.add(rule.into());
             Ok(reply(StatusCode::CREATED, &json!({"id": id.number()})))
         }
         (&Method::DELETE, []) => {

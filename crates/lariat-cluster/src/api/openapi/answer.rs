@@ -16,7 +16,7 @@ const YEAR: u64 = 365 * 24 * 3600;
 
 /// Answers the index of v3, which an aggregator writes: as text, without a tag.
 ///
-/// Source: `proxyHandler` in `k8s.io/kube-aggregator/pkg/controllers/openapiv3/aggregator`.
+/// Source: `specProxier.handleDiscovery` in `k8s.io/kube-aggregator/pkg/controllers/openapiv3/aggregator`.
 pub(crate) fn answer_index(server: &Server, catalog: &Catalog) -> Reply {
     let index = document::index(catalog, server.has_openid());
     Reply::text(StatusCode::OK, index).header(LAST_MODIFIED, &server.clock.now_in_http())

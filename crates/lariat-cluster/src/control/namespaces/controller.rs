@@ -26,7 +26,7 @@ const REFRESH: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Namespaces {
     /// The namespaces that are being deleted.
-    terminating: HashMap<String, Deletion>,
+    terminating: HashMap<String, TerminatingNamespace>,
     /// Names to look at.
     ///
     /// Some may be of namespaces that are no longer in `terminating`.
@@ -35,7 +35,7 @@ pub(crate) struct Namespaces {
 
 /// The progress of the deletion of a namespace.
 #[derive(Debug)]
-struct Deletion {
+struct TerminatingNamespace {
     /// Before this time it is not looked at.
     first_look: Instant,
     /// The number of objects at the last check that have not been deleted since.
@@ -63,12 +63,12 @@ impl Namespaces {
                 Some(_) => {}
                 None => {
                     let first_look = Instant::now() + plane.server.time.namespace_deletion;
-                    let emptying = Deletion {
+                    let terminating = TerminatingNamespace {
                         first_look,
                         remaining: 0,
                         is_begun: false,
                     };
-                    self.terminating.insert(name.to_owned(), emptying);
+                    self.terminating.insert(name.to_owned(), terminating);
                     self.queue.add_at(name.to_owned(), first_look);
                 }
             }
@@ -84,14 +84,14 @@ impl Namespaces {
             return;
         };
         let terminating = self.terminating.get_mut(namespace);
-        let Some(emptying) = terminating.filter(|emptying| emptying.is_begun) else {
+        let Some(terminating) = terminating.filter(|terminating| terminating.is_begun) else {
             return;
         };
         if change.event.event == EventType::Deleted {
-            emptying.remaining = emptying.remaining.saturating_sub(1);
+            terminating.remaining = terminating.remaining.saturating_sub(1);
         }
         // The last object to go decides the deletion; before, only the numbers in the conditions change.
-        let delay = match emptying.remaining {
+        let delay = match terminating.remaining {
             0 => Duration::ZERO,
             _ => REFRESH,
         };
@@ -103,12 +103,12 @@ impl Namespaces {
     fn begin_next(&mut self) -> Option<String> {
         while let Some(name) = self.queue.take_due() {
             match self.terminating.get_mut(&name) {
-                Some(emptying) if emptying.first_look <= Instant::now() => {
-                    emptying.is_begun = true;
+                Some(terminating) if terminating.first_look <= Instant::now() => {
+                    terminating.is_begun = true;
                     return Some(name);
                 }
                 // It was queued for an earlier deletion, which was taken back.
-                Some(emptying) => self.queue.add_at(name, emptying.first_look),
+                Some(terminating) => self.queue.add_at(name, terminating.first_look),
                 None => {}
             }
         }
@@ -129,9 +129,9 @@ impl Controller for Namespaces {
         let Some(name) = self.begin_next() else {
             return false;
         };
-        let look = Collection { plane, name: &name };
+        let look = NamespaceDeletion { plane, name: &name };
         match (look.empty(), self.terminating.get_mut(&name)) {
-            (Outcome::Remaining(remaining), Some(emptying)) => emptying.remaining = remaining,
+            (Outcome::Remaining(remaining), Some(terminating)) => terminating.remaining = remaining,
             (Outcome::Remaining(_), None) => {}
             (Outcome::Again, _) => self.queue.add(name),
         }
@@ -155,13 +155,13 @@ enum Outcome {
     Again,
 }
 
-/// The look at one namespace.
-struct Collection<'a> {
+/// The deletion of the contents of one namespace.
+struct NamespaceDeletion<'a> {
     plane: &'a ControlPlane,
     name: &'a str,
 }
 
-impl Collection<'_> {
+impl NamespaceDeletion<'_> {
     /// Deletes the contents, updates the conditions, and finalizes an empty namespace.
     fn empty(&self) -> Outcome {
         let catalog = self.plane.server.kinds.catalog();
