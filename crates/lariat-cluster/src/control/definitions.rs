@@ -119,7 +119,7 @@ impl Definitions {
 
     fn step(&mut self, crd: &CrdReconcile<'_>, accepted: &mut Accepted) {
         if crd.stored.is_deleting() {
-            self.take_away(look);
+            self.take_away(crd);
         } else if let Err(error) = self.bring_in(crd, accepted) {
             self.refuse(crd, &error);
         }
@@ -147,7 +147,7 @@ impl Definitions {
         let next = match (&decision.conflict, is_established) {
             (None, false) if is_accepted && is_current => {
                 // As Go's establishing controller, which gives other servers of a cluster time to see the names.
-                if self.is_too_early(look) {
+                if self.is_too_early(crd) {
                     return Ok(());
                 }
                 self.serve(crd, &decision.names)?;

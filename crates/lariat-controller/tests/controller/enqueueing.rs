@@ -263,7 +263,10 @@ async fn a_stream_is_dropped_when_a_stop_begins_not_when_the_drain_has_ended() {
     settle().await;
     let began = Instant::now();
     bench.factory.stop().await.expect("the call ends");
-    assert_eq!((calls.names(), began.elapsed().as_secs()), (vec!["a".to_owned()], 0));
+    assert_eq!(
+        (calls.names(), began.elapsed().as_secs()),
+        (vec!["a".to_owned()], 0)
+    );
 }
 
 #[tokio::test(start_paused = true)]
