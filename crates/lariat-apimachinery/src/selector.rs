@@ -39,8 +39,8 @@ pub fn labels(object: &Object) -> Labels {
 
 /// Formats a `LabelSelector`, or a map of labels, as a selector string.
 ///
-/// Requirements are sorted by their keys, and the values of each, as in Go. Returns `None` if it is invalid: no object, an
-/// unknown operator, or an expression without a key.
+/// Requirements are sorted by their keys, and the values of each, as in Go. Returns `None` if it is invalid: no object,
+/// an unknown operator, or an expression without a key.
 ///
 /// ```
 /// use lariat_apimachinery::selector::selector_text;

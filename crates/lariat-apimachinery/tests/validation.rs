@@ -1,9 +1,9 @@
 //! What is refused, and what is warned of, as by a genuine API server.
 //!
-//! The files in `validation/` have one case a line. A line that starts with a version is an object; what follows changes
-//! it. `+` creates the changed object, `~` replaces the object by it, `=` replaces its status: JSON pointers with their
-//! new values, `null` to remove, separated by ` ; `. Indented lines are the causes, in the order of their texts, or in
-//! `warnings.txt` the warnings and in `order.txt` the causes, in the order of the API server.
+//! The files in `validation/` have one case a line. A line that starts with a version is an object; what follows
+//! changes it. `+` creates the changed object, `~` replaces the object by it, `=` replaces its status: JSON pointers
+//! with their new values, `null` to remove, separated by ` ; `. Indented lines are the causes, in the order of their
+//! texts, or in `warnings.txt` the warnings and in `order.txt` the causes, in the order of the API server.
 
 use std::sync::Arc;
 

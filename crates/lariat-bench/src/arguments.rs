@@ -33,8 +33,8 @@ pub(crate) enum Command {
     },
     /// Serve pods to those that run
     ///
-    /// It prints `ready URL`, obeys `modify M`, `probe N CROWD`, `release`, `pace R` and `expire` on its input, and ends
-    /// with it.
+    /// It prints `ready URL`, obeys `modify M`, `probe N CROWD`, `release`, `pace R` and `expire` on its input, and
+    /// ends with it.
     Serve {
         #[arg(long, value_name = "N", value_parser = number)]
         pods: usize,
@@ -93,8 +93,8 @@ pub(crate) struct Asked {
     /// Changes a second
     ///
     /// latency: in the case load (20,000; 600 on a genuine server), of which 200 are timed: all below that, one in 100
-    /// above 20,000, and far above it they come as fast as is read. storm, fanout: instead of as many as are read. queue:
-    /// adds a second of delayed-paced (18,000).
+    /// above 20,000, and far above it they come as fast as is read. storm, fanout: instead of as many as are read.
+    /// queue: adds a second of delayed-paced (18,000).
     #[arg(long = "rate", value_name = "R,...", value_delimiter = ',', value_parser = number)]
     rates: Vec<usize>,
     /// Runs of each; a row has the median of each value, with the least and the most

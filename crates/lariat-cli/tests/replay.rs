@@ -59,8 +59,8 @@ fn replay(arguments: &[&str]) -> (Option<i32>, String, String) {
     (status.code(), text(stdout), text(stderr))
 }
 
-/// Runs a program for so many rounds, each followed by a pause of at most so many milliseconds, with faults, and records
-/// it.
+/// Runs a program for so many rounds, each followed by a pause of at most so many milliseconds, with faults, and
+/// records it.
 async fn record(flight: FlightRecorder, fair: bool, rounds: u64, pause: u64) {
     let cluster = Cluster::builder().start().await.expect("started");
     let options = ControllerOptions::default().fair_namespaces(fair);

@@ -13,7 +13,8 @@ pub const KNOWN: &str = include_str!("known.txt");
 
 /// Differences that are known, each with its reason.
 ///
-/// In its file a class begins with `[name] reason`; the lines below are patterns of it, in which `*` stands for any text.
+/// In its file a class begins with `[name] reason`; the lines below are patterns of it, in which `*` stands for any
+/// text.
 #[derive(Debug, Default)]
 pub struct Known {
     entries: Vec<Entry>,

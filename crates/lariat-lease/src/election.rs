@@ -418,7 +418,8 @@ impl Election {
 impl Observed {
     /// Returns when the lease expires unless it changes.
     fn expires(&self) -> Instant {
-        // The duration of a missing lease starts again when it is noticed: its holder may have renewed it just before it was deleted.
+        // The duration of a missing lease starts again when it is noticed: its holder may have renewed it just before
+        // it was deleted.
         self.missing.unwrap_or(self.at) + self.record.duration()
     }
 

@@ -91,8 +91,9 @@ impl Elector {
 
     /// Sets the leadership to standby before a further [run](Self::run).
     ///
-    /// After a run the leadership is [`LeadershipState::Ended`](crate::LeadershipState::Ended) until the next run is polled for the
-    /// first time. A task that waits for the leadership in between would return as if the next run had ended.
+    /// After a run the leadership is [`LeadershipState::Ended`](crate::LeadershipState::Ended) until the next run is
+    /// polled for the first time. A task that waits for the leadership in between would return as if the next run had
+    /// ended.
     pub fn standby(&self) {
         self.leadership.stands_by(None);
     }

@@ -147,8 +147,8 @@ impl Host {
             number: self.incarnations,
         };
         self.incarnations += 1;
-        // Each incarnation has a seed of its own, from the generator of the process: a restart does not repeat the delays
-        // of the incarnation before.
+        // Each incarnation has a seed of its own, from the generator of the process: a restart does not repeat the
+        // delays of the incarnation before.
         let seed = self.random.u64(..);
         // A new runtime for each incarnation: the tasks and timers of the last one are gone.
         let mut machine =

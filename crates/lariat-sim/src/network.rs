@@ -186,8 +186,8 @@ impl Link {
     async fn request(self, request: Request<Body>) -> io::Result<Response<Frames>> {
         let (mut parts, body) = request.into_parts();
         parts.headers.insert(header::USER_AGENT, self.agent.clone());
-        // The bytes are collected first: a stream would be polled by the runtime of the cluster, outside of turns of its
-        // process.
+        // The bytes are collected first: a stream would be polled by the runtime of the cluster, outside of turns of
+        // its process.
         let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
         let number = self.traffic.number();
         self.sent.fetch_add(1, Ordering::Relaxed);

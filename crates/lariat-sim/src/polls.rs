@@ -1,5 +1,5 @@
-//! The order in which a runtime polls its tasks, as one number: it differs as soon as an order differs, long before what
-//! that leads to can be seen in the trace.
+//! The order in which a runtime polls its tasks, as one number: it differs as soon as an order differs, long before
+//! what that leads to can be seen in the trace.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

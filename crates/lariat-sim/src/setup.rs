@@ -48,16 +48,16 @@ impl Setup {
 
     /// Returns the time after the last fault by which everything has a holder.
     ///
-    /// It is two lease durations, the drain timeout, and the time in which caches are filled of a process that is started
-    /// by then, or that has waited for an answer that never comes.
+    /// It is two lease durations, the drain timeout, and the time in which caches are filled of a process that is
+    /// started by then, or that has waited for an answer that never comes.
     pub(crate) fn settles(&self) -> Duration {
         2 * self.times.duration + self.times.drain + CACHES
     }
 
     /// Returns the least time a write may be in flight after its call was dropped.
     ///
-    /// By the clocks of the program that is the lease duration less the renew deadline. A process whose clock is fast waits
-    /// less for the lease of one whose clock is slow.
+    /// By the clocks of the program that is the lease duration less the renew deadline. A process whose clock is fast
+    /// waits less for the lease of one whose clock is slow.
     pub(crate) fn margin(&self) -> Duration {
         let fastest = self.rates.iter().max_by_key(|rate| rate.0);
         let slowest = self.rates.iter().min_by_key(|rate| rate.0);

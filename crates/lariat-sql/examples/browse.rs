@@ -1,7 +1,7 @@
 //! A page to browse a cluster: its Pods and ConfigMaps, filtered, sorted, counted and live.
 //!
-//! The cluster is in memory and has 3,000 Pods; a ConfigMap changes every second. Without an argument everyone gets in. With
-//! `--token TOKEN` only who shows that token does, and sees the namespace `default` only.
+//! The cluster is in memory and has 3,000 Pods; a ConfigMap changes every second. Without an argument everyone gets in.
+//! With `--token TOKEN` only who shows that token does, and sees the namespace `default` only.
 //!
 //! Run: `cargo run -p lariat-sql --features http --example browse`, and open the address it prints.
 

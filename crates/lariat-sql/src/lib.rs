@@ -5,8 +5,8 @@
 //! state.
 //!
 //! Start with [`SqlCache`]: its [builder](SqlCacheBuilder) takes a [`Schema`] of [`Field`]s for each kind. A
-//! [`SqlKind`] answers a [`Query`] with a [`QueryResult`], and a [`Watch`] reports changes from an answer's [`Revision`]
-//! on. [`Access`] restricts what a user sees; [`AccessReviews`] determines it.
+//! [`SqlKind`] answers a [`Query`] with a [`QueryResult`], and a [`Watch`] reports changes from an answer's
+//! [`Revision`] on. [`Access`] restricts what a user sees; [`AccessReviews`] determines it.
 //!
 //! | feature | adds |
 //! |---|---|

@@ -3,8 +3,9 @@
 //! Start with [handlers] and [operators]; read [testing] before the first test and [production] before the first
 //! deployment.
 //!
-//! The sources are `docs/*.md`, which can also be read there or as a book. Links between them have names, which are defined
-//! at the end of each page; `guides/links.md`, included before each page here, defines them as paths of this module.
+//! The sources are `docs/*.md`, which can also be read there or as a book. Links between them have names, which are
+//! defined at the end of each page; `guides/links.md`, included before each page here, defines them as paths of this
+//! module.
 
 /// Includes a page of `docs`, after the links that are paths in the reference.
 macro_rules! guide {

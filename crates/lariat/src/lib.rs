@@ -182,8 +182,8 @@ pub mod core {
 
 /// Leader election and sharding between replicas, by Leases.
 ///
-/// A factory uses it through [`FactoryBuilder::leader_election`] and [`FactoryBuilder::sharding`]; an [`Elector`](lease::Elector)
-/// is for programs without controllers.
+/// A factory uses it through [`FactoryBuilder::leader_election`] and [`FactoryBuilder::sharding`]; an
+/// [`Elector`](lease::Elector) is for programs without controllers.
 ///
 /// ```
 /// use std::time::Duration;

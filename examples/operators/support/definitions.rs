@@ -44,8 +44,8 @@ pub(super) async fn ensure_crd(
     }
 }
 
-/// Deletes a CRD that this or an earlier run of an example has installed, unless it is used: there are objects of it, or
-/// another run may be about to create some.
+/// Deletes a CRD that this or an earlier run of an example has installed, unless it is used: there are objects of it,
+/// or another run may be about to create some.
 ///
 /// # Errors
 ///

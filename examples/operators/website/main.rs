@@ -1,8 +1,8 @@
 //! A whole operator: Websites in two versions, with webhooks, a finalizer, conditions, Events, leader election, metrics
 //! and probes.
 //!
-//! Shown: dependents in steps, pods that are replaced when a Secret changes, defaults and denials by typed handlers that
-//! read the shared caches, conversion through a hub.
+//! Shown: dependents in steps, pods that are replaced when a Secret changes, defaults and denials by typed handlers
+//! that read the shared caches, conversion through a hub.
 //!
 //! Run: `cargo run -p lariat-operators --example website` (embedded cluster), with `KUBECONFIG=…` on your own cluster,
 //! or with `-- --watch` to create Websites yourself. The API server calls the webhooks over loopback, so it has to run

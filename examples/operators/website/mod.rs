@@ -4,8 +4,8 @@
 //! what comes before is ready, and deleted in the opposite one. The environment of the pods is a Secret of the user's:
 //! pods read it at their start only, so they are replaced when it changes.
 //!
-//! [`kind`](mod@kind) has the two versions and their conversion, [`webhooks`](fn@webhooks) the webhooks, and this file the
-//! reconciler.
+//! [`kind`](mod@kind) has the two versions and their conversion, [`webhooks`](fn@webhooks) the webhooks, and this file
+//! the reconciler.
 
 pub mod kind;
 mod objects;

@@ -1,8 +1,8 @@
 //! A program that writes while it leads, as the tests of replicas run it: `leader NAME NAMESPACE LEASE_SECONDS`.
 //!
-//! The leader adds one to each counter of the namespace, again and again, and signs with its name. It prints `stands by`
-//! once its caches are filled. With `--sharded` at the end each replica writes to its share of the counters, and prints
-//! `is one of 3` when its share is another. The cluster is that of `KUBECONFIG`.
+//! The leader adds one to each counter of the namespace, again and again, and signs with its name. It prints
+//! `stands by` once its caches are filled. With `--sharded` at the end each replica writes to its share of the
+//! counters, and prints `is one of 3` when its share is another. The cluster is that of `KUBECONFIG`.
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -91,8 +91,8 @@ async fn count(cx: Context<ConfigMap>, name: String) -> HandlerResult {
     let Some(count) = data.and_then(|data| data.get("count")?.parse::<u64>().ok()) else {
         return Ok(Outcome::done());
     };
-    // It blocks its thread: a process that is suspended here goes on with the write before another task of it finds that
-    // the lease has expired, and drops the call.
+    // It blocks its thread: a process that is suspended here goes on with the write before another task of it finds
+    // that the lease has expired, and drops the call.
     block_in_place(|| park_timeout(WORK));
     // Without a resource version: what keeps a former leader from writing is the lease alone.
     let next = json!({"data": {"count": (count + 1).to_string(), "by": name}});

@@ -1,7 +1,7 @@
 //! Clients of other languages against a cluster: what their users do most.
 //!
-//! The programs beside this file also pass on a genuine server, where `KUBECONFIG` names one. `scripts/clients.sh` installs
-//! the clients.
+//! The programs beside this file also pass on a genuine server, where `KUBECONFIG` names one. `scripts/clients.sh`
+//! installs the clients.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

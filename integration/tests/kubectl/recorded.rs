@@ -1,10 +1,10 @@
 //! kubectl's output, beside what it prints on a genuine server.
 //!
-//! A file in `recorded/` is a session in one namespace: `$` begins a command (`~` one that is repeated until it succeeds),
-//! `|` is its input, and `>`, `!` and `=` are what a genuine server led to: output, errors, exit code. `#` before a command
-//! says why the embedded cluster differs; such a command runs and is not compared. The files are written by
-//! `LARIAT_RECORD=1 KUBECONFIG=… cargo nextest run -p lariat-integration --test kubectl recorded`, on a server as
-//! `scripts/differential.sh` needs it.
+//! A file in `recorded/` is a session in one namespace: `$` begins a command (`~` one that is repeated until it
+//! succeeds), `|` is its input, and `>`, `!` and `=` are what a genuine server led to: output, errors, exit code. `#`
+//! before a command says why the embedded cluster differs; such a command runs and is not compared. The files are
+//! written by `LARIAT_RECORD=1 KUBECONFIG=… cargo nextest run -p lariat-integration --test kubectl recorded`, on a
+//! server as `scripts/differential.sh` needs it.
 
 use std::fmt::Write;
 use std::path::PathBuf;

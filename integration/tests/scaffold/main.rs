@@ -18,8 +18,8 @@ const TIMEOUT: Duration = Duration::from_secs(1200);
 /// The checkout this is.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// Features that packages of the workspace turn on in what a project depends on too, for its tests: with them cargo takes
-/// what is built for the workspace, and builds Lariat and the project alone.
+/// Features that packages of the workspace turn on in what a project depends on too, for its tests: with them cargo
+/// takes what is built for the workspace, and builds Lariat and the project alone.
 ///
 /// The project's own sources need none of them, or they would be in its manifest. If one is missing here, the test
 /// takes longer; `cargo test --unit-graph` of both shows which.

@@ -1,11 +1,11 @@
 //! Two replicas of a new project's operator, of which one is killed while objects change.
 //!
-//! Both have one account and one field manager, so the server does not say which process sent a write. What the test sees:
-//! every state of the objects, of their Deployments and of the Lease, in the order of the resource versions, and where
-//! among them the kill is and the moment the other replica had the Lease. So it sees writes between these two, which
-//! no process may send, except for one of each worker that was in flight; writes that put an older image or status back; and
-//! states that are written twice. It does not see who sent a write after the Lease has passed on, nor an apply that
-//! changes nothing, which gives an object no new version.
+//! Both have one account and one field manager, so the server does not say which process sent a write. What the test
+//! sees: every state of the objects, of their Deployments and of the Lease, in the order of the resource versions, and
+//! where among them the kill is and the moment the other replica had the Lease. So it sees writes between these two,
+//! which no process may send, except for one of each worker that was in flight; writes that put an older image or
+//! status back; and states that are written twice. It does not see who sent a write after the Lease has passed on, nor
+//! an apply that changes nothing, which gives an object no new version.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;

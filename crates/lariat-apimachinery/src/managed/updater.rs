@@ -125,8 +125,8 @@ impl Writer<'_> {
 
     /// Removes the applier's fields that are no longer applied and have no other owner.
     fn prune(&self, merged: &Value, managed: &Managed, last: &Set) -> Value {
-        // Three passes, as Go's `prune`, `addBackOwnedItems` and `addBackDanglingItems`. Go adds back what it has removed
-        // by removing less from the merged object.
+        // Three passes, as Go's `prune`, `addBackOwnedItems` and `addBackDanglingItems`. Go adds back what it has
+        // removed by removing less from the merged object.
         let named = |set: &Set| set.with_named_fields(self.typed);
         let last = named(last);
         // Removes too much, since removing an item of a list or map removes all its fields. The result only shows which

@@ -245,7 +245,8 @@ impl<'a> FieldReader<'a> {
             match (or, field?) {
                 (SchemaAlternative::Bool, (1, payload)) => allowed = payload.varint()? != 0,
                 (SchemaAlternative::Bool, (2, payload)) | (_, (1, payload)) => {
-                    // In a message of `SchemaAlternative::Bool` the schema is the second field, in the others the first.
+                    // In a message of `SchemaAlternative::Bool` the schema is the second field, in the others the
+                    // first.
                     read = Some(schema.read(payload, read)?);
                 }
                 (SchemaAlternative::List, (2, payload)) => items.push(schema.read(payload, None)?),

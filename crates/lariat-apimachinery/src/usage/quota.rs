@@ -286,8 +286,8 @@ impl Quota {
 
     /// Checks that an object stays within the quota.
     ///
-    /// `old` is the state that it replaces, by a resize or otherwise. `used` returns the usage of all objects, `old` included; it is called only
-    /// if the object uses more than `old`.
+    /// `old` is the state that it replaces, by a resize or otherwise. `used` returns the usage of all objects, `old`
+    /// included; it is called only if the object uses more than `old`.
     ///
     /// # Errors
     ///

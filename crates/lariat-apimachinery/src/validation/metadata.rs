@@ -1,6 +1,7 @@
 //! The metadata of all kinds.
 //!
-//! Source: `ValidateObjectMeta` in `k8s.io/apimachinery/pkg/api/validation` and `k8s.io/kubernetes/pkg/apis/core/validation`.
+//! Source: `ValidateObjectMeta` in `k8s.io/apimachinery/pkg/api/validation` and
+//! `k8s.io/kubernetes/pkg/apis/core/validation`.
 
 use crate::cause::StatusCause;
 use crate::checks::causes::Causes;

@@ -5,12 +5,12 @@
 //!
 //! [`warnings()`] returns the warnings about an object that is valid; the module of that name has a function per kind.
 //!
-//! To write a kind: a function of type `Check` in the module of its group, and a line in `decide`. It gets a
-//! `Context` (the object, the state it replaces, the part that is written) and adds to `Causes`. Values are read through
-//! `Field`, which knows its path, and reads as the zero of its type where nothing is. Rules about single members are
-//! tables (`rule`), the forms of texts are functions (`formats`), all in `checks`; rules about several members are functions beside the
-//! kind. What held before and is merely kept is let through where the API server does: functions that are stricter with
-//! new values get the replaced value too.
+//! To write a kind: a function of type `Check` in the module of its group, and a line in `decide`. It gets a `Context`
+//! (the object, the state it replaces, the part that is written) and adds to `Causes`. Values are read through `Field`,
+//! which knows its path, and reads as the zero of its type where nothing is. Rules about single members are tables
+//! (`rule`), the forms of texts are functions (`formats`), all in `checks`; rules about several members are functions
+//! beside the kind. What held before and is merely kept is let through where the API server does: functions that are
+//! stricter with new values get the replaced value too.
 //!
 //! Source: `k8s.io/kubernetes/pkg/apis/*/validation` and the strategies in `pkg/registry`.
 

@@ -1,7 +1,7 @@
 //! The storm: many changes at once, until every handler has seen the last state of every pod.
 //!
-//! The embedded server has made all changes before it sends the first. A genuine one makes them during the run, and a stamp marks
-//! the last state of a pod. The floor ends when every change has arrived.
+//! The embedded server has made all changes before it sends the first. A genuine one makes them during the run, and a
+//! stamp marks the last state of a pod. The floor ends when every change has arrived.
 
 use anyhow::Result;
 use tokio::time;

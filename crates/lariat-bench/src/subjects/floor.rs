@@ -1,8 +1,8 @@
 //! The floor: the bytes of the pods, read through the client of Lariat's caches and thrown away.
 //!
 //! Nothing that reads pods over this client costs less. `floor` cuts the watch into lines, `floor-scan` passes over the
-//! JSON of each line once besides, and `floor-lists` asks for pages, whose items it counts in one pass of JSON, before it
-//! watches. It counts lines, and reads nothing of them but when the state was written, where that is asked for.
+//! JSON of each line once besides, and `floor-lists` asks for pages, whose items it counts in one pass of JSON, before
+//! it watches. It counts lines, and reads nothing of them but when the state was written, where that is asked for.
 
 use std::io::Read;
 use std::sync::Arc;

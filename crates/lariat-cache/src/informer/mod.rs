@@ -2,8 +2,8 @@
 //!
 //! [`Informer`] is the handle of a use; [`Core`] is what all uses of the kind share. `run` keeps the cache up to date:
 //! it resolves the kind, starts the reflectors, and restarts them when selection, content or storage change. `warmth`
-//! loads and saves objects of an earlier run. `load`, `load_all` and `refresh` send single requests; `changes` is the stream for
-//! slow readers.
+//! loads and saves objects of an earlier run. `load`, `load_all` and `refresh` send single requests; `changes` is the
+//! stream for slow readers.
 
 mod changes;
 mod core;

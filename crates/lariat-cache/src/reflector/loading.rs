@@ -91,8 +91,8 @@ impl Reflector {
 
     /// Reads an object of the list.
     ///
-    /// An object that cannot be parsed is skipped if its key can; otherwise this is an error of the request, which was a
-    /// list or a watch.
+    /// An object that cannot be parsed is skipped if its key can; otherwise this is an error of the request, which was
+    /// a list or a watch.
     pub(super) fn load(
         &mut self,
         loading: &mut Loading,

@@ -147,8 +147,8 @@ impl Tree {
         }
         self.len += 1;
         if objects.len() > LEAF {
-            // Keys that arrive in order, as in a list, leave full leaves behind rather than half-full ones. For keys in any
-            // order, a split in the middle leaves room on both sides.
+            // Keys that arrive in order, as in a list, leave full leaves behind rather than half-full ones. For keys in
+            // any order, a split in the middle leaves room on both sides.
             let half = if place == Err(LEAF) { LEAF } else { LEAF / 2 };
             let right = objects.split_off(half);
             objects.shrink_to_fit();

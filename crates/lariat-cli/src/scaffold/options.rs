@@ -38,8 +38,8 @@ pub(crate) struct Options {
     pub(crate) webhook: bool,
     /// The source of the Lariat crates [default: this program's checkout].
     ///
-    /// Lariat is not published yet. The source is a checkout, which Cargo.toml names by its relative path, or the URL of
-    /// a repository, optionally with #REVISION.
+    /// Lariat is not published yet. The source is a checkout, which Cargo.toml names by its relative path, or the URL
+    /// of a repository, optionally with #REVISION.
     #[arg(long, value_name = "FROM", value_hint = ValueHint::DirPath)]
     #[arg(value_parser = OsStringValueParser::new().map(|text| Source::new(&text)))]
     pub(crate) lariat: Option<Source>,

@@ -245,8 +245,8 @@ fn allows_path(rule: &Value, path: &str) -> bool {
 
 /// Returns whether a path of a rule covers another: it is the same, or ends with a star.
 ///
-/// Source: `NonResourceURLMatches` in `k8s.io/kubernetes/pkg/apis/rbac/v1`. Several stars at the end are as one, which also
-/// stands for nothing.
+/// Source: `NonResourceURLMatches` in `k8s.io/kubernetes/pkg/apis/rbac/v1`. Several stars at the end are as one, which
+/// also stands for nothing.
 pub(super) fn covers_path(own: &str, path: &str) -> bool {
     own == path || own.ends_with('*') && path.starts_with(own.trim_end_matches('*'))
 }

@@ -20,8 +20,8 @@ pub(crate) use kubernetes::{origin, reached};
 /// A cluster that continues from a data file has most of them already; what was deleted comes back, as on a real
 /// server. `address` is where the server listens, if it does.
 ///
-/// Roles and flow schemas are most of all objects. A cluster that neither listens nor evaluates roles is that of a test,
-/// which would wait for them and does not look at them, so it has none.
+/// Roles and flow schemas are most of all objects. A cluster that neither listens nor evaluates roles is that of a
+/// test, which would wait for them and does not look at them, so it has none.
 pub(crate) fn create_objects(server: &Server, address: Option<SocketAddr>) {
     let is_looked_at = address.is_some() || server.access.mode == Mode::Rbac;
     objects::create(server, is_looked_at);

@@ -232,10 +232,10 @@ impl ClusterBuilder {
     /// Sets when an HTTP client that reads nothing is cut off (default 30 s).
     ///
     /// This applies while data is ready to be sent, such as an event of a watch, and the connection accepts no byte for
-    /// this time. A client that reads slowly is not cut off. Over HTTP/1.1 the connection is reset. Over
-    /// HTTP/2 the stream is reset, if only that stream is not read. The [journal](Cluster::journal) marks the
-    /// [watch](crate::RecordedRequest::cut_off), and the [inspector](crate::Inspector::cut_off) counts. With 0 no client
-    /// is cut off.
+    /// this time. A client that reads slowly is not cut off. Over HTTP/1.1 the connection is reset. Over HTTP/2 the
+    /// stream is reset, if only that stream is not read. The [journal](Cluster::journal) marks the
+    /// [watch](crate::RecordedRequest::cut_off), and the [inspector](crate::Inspector::cut_off) counts. With 0 no
+    /// client is cut off.
     ///
     /// The time is measured by tokio's clock. A clock that jumps, as a paused one does, cuts off no client that reads
     /// when it can: the time passes in eight steps, and in each the runtime must have been idle. Clients in this

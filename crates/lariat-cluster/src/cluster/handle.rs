@@ -182,8 +182,8 @@ impl Cluster {
     /// Returns a kube client without a socket whose requests carry a token.
     ///
     /// The client acts as the token's user, with the user's permissions in a cluster with
-    /// [`rbac`](ClusterBuilder::rbac). A token of no user is answered 401, except by a cluster that neither knows tokens
-    /// nor requires them. The client works on a paused clock, as [`client`](Self::client) does.
+    /// [`rbac`](ClusterBuilder::rbac). A token of no user is answered 401, except by a cluster that neither knows
+    /// tokens nor requires them. The client works on a paused clock, as [`client`](Self::client) does.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {

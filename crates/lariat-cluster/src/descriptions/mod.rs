@@ -1,7 +1,7 @@
 //! Kubernetes' documentation of its types and fields.
 //!
-//! The build script takes it from the schemas in k8s-openapi. It is read where it is needed, and not kept: most programs
-//! never ask for it.
+//! The build script takes it from the schemas in k8s-openapi. It is read where it is needed, and not kept: most
+//! programs never ask for it.
 
 #[cfg(feature = "printers")]
 use std::collections::HashMap;

@@ -30,8 +30,8 @@ pub(super) struct History {
     /// The sum of the costs of `events`.
     bytes: usize,
     /// Revisions before this one are expired.
-    // Two bounds: a new watch begins at `floor` or later, while an open one continues from `dropped`. A compaction or an
-    // age raises the first at once, so that clients see 410, and need not end slow watchers.
+    // Two bounds: a new watch begins at `floor` or later, while an open one continues from `dropped`. A compaction or
+    // an age raises the first at once, so that clients see 410, and need not end slow watchers.
     floor: u64,
     /// The revision of the last event that was dropped.
     ///

@@ -152,8 +152,8 @@ impl StoreState {
 
     /// Adds a change to the history, and drops old ones beyond the bounds.
     ///
-    /// Changes beyond the memory are dropped from the resource whose changes are largest together: one that changes much
-    /// takes nothing from the others. The last change of each stays, since watchers have to see it.
+    /// Changes beyond the memory are dropped from the resource whose changes are largest together: one that changes
+    /// much takes nothing from the others. The last change of each stays, since watchers have to see it.
     pub(super) fn remember(&mut self, id: TableId, event: Arc<Event>) {
         let history = &mut self.tables[id.0].history;
         // Taken off and added again, because the push may drop an event of this history.

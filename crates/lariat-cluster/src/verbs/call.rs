@@ -40,8 +40,8 @@ pub(crate) struct Call {
     pub(crate) warnings: Warnings,
     /// Whether the sent content has lists or maps without items, which reading it drops.
     ///
-    /// For kinds of [`Generation::ContentAsSent`](lariat_apimachinery::kinds::Generation::ContentAsSent) each such write
-    /// raises the generation. Of a Pod it is only the overhead that counts.
+    /// For kinds of [`Generation::ContentAsSent`](lariat_apimachinery::kinds::Generation::ContentAsSent) each such
+    /// write raises the generation. Of a Pod it is only the overhead that counts.
     pub(crate) has_empty: AtomicBool,
     pub(crate) body: Bytes,
 }

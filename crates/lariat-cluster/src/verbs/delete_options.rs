@@ -287,8 +287,8 @@ impl DeleteOptions {
         };
         let name = stored.key().name();
         let refuse = |what: String| Err(ApiError::precondition(&call.resource, name, &what));
-        // The storages of namespaces and CRDs compare by themselves, before BeforeDelete, and have words of their own. A
-        // deletion of a collection goes past them.
+        // The storages of namespaces and CRDs compare by themselves, before BeforeDelete, and have words of their own.
+        // A deletion of a collection goes past them.
         let is_emptied = call.target.name.is_some() && delete_rules::is_emptied(&call.resource);
         let refuse_emptied = |what| Err(ApiError::emptied_precondition(&call.resource, name, what));
         if let Some(uid) = &preconditions.uid

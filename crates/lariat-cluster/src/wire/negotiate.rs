@@ -173,7 +173,8 @@ impl ResponseFormat {
 
 /// Returns the best alternative that has a known encoding and that is served.
 ///
-/// `serves` is given the encoding and what the answer is to be converted to. Of equal qualities the first alternative is taken.
+/// `serves` is given the encoding and what the answer is to be converted to. Of equal qualities the first alternative
+/// is taken.
 pub(crate) fn choose<T>(
     accept: &str,
     offers: Offers,

@@ -1,11 +1,10 @@
 //! Sequences of requests, and what a genuine API server answered.
 //!
 //! In `answers.txt`, a line `= name` begins a sequence on a cluster of its own. A line that is not indented is a
-//! request: method, path, then `table` if a table is asked for, and a body, before which `merge`, `strategic`, `json` or
-//! `apply` says which patch it is. Indented lines check the answer: a status code, a JSON pointer with its value (`null`
-//! if absent), `!` with the Status message, `?` with the fields of the causes, `warning` with a part of a warning, or
-//! `unwarned`.
-//! After a write of a CRD the next request waits until it has taken effect.
+//! request: method, path, then `table` if a table is asked for, and a body, before which `merge`, `strategic`, `json`
+//! or `apply` says which patch it is. Indented lines check the answer: a status code, a JSON pointer with its value
+//! (`null` if absent), `!` with the Status message, `?` with the fields of the causes, `warning` with a part of a
+//! warning, or `unwarned`. After a write of a CRD the next request waits until it has taken effect.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

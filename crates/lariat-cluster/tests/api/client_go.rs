@@ -1,8 +1,8 @@
 //! A conversation of client-go with a genuine API server.
 //!
-//! `client_go.jsonl` has the requests that typed clients and the metadata client of client-go 1.36 made, most of them in
-//! protobuf, and what kube-apiserver 1.36.2 answered, in the order of time: a request in each line, bodies in base64. A
-//! proxy between the two wrote them down.
+//! `client_go.jsonl` has the requests that typed clients and the metadata client of client-go 1.36 made, most of them
+//! in protobuf, and what kube-apiserver 1.36.2 answered, in the order of time: a request in each line, bodies in
+//! base64. A proxy between the two wrote them down.
 
 use std::collections::BTreeSet;
 

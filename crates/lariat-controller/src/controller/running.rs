@@ -106,8 +106,8 @@ impl RunningController {
 
     /// Supervises, and continues after a panic.
     ///
-    /// The supervisor drops handlers, relations and streams of users when they end. A panic there must not leave the kind
-    /// without workers.
+    /// The supervisor drops handlers, relations and streams of users when they end. A panic there must not leave the
+    /// kind without workers.
     async fn supervise_always(&self, supervised: &mut Supervised) {
         loop {
             let turn = AssertUnwindSafe(self.supervise(supervised)).catch_unwind();

@@ -239,8 +239,8 @@ impl SharedControllerFactory {
     ///
     /// The number of remaining keys is logged when the stop begins, and the running calls every few seconds.
     ///
-    /// A [lease](crate::FactoryBuilder::leader_election) is released when all calls have ended. If calls were dropped, it
-    /// is not released but expires, since a request that such a call has sent may still arrive.
+    /// A [lease](crate::FactoryBuilder::leader_election) is released when all calls have ended. If calls were dropped,
+    /// it is not released but expires, since a request that such a call has sent may still arrive.
     ///
     /// A handler that awaits the stop of its own factory waits for itself until the grace period is over, and is
     /// dropped. Spawn the stop on a task of its own, or resolve the `shutdown` of [`run`](Self::run).

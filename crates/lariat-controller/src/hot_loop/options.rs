@@ -4,7 +4,8 @@ use std::time::Duration;
 
 /// Options for detecting and slowing down hot loops.
 ///
-/// A hot loop, or livelock, is a key whose runs cause its next run. Three [patterns](crate::HotLoopPattern) are detected.
+/// A hot loop, or livelock, is a key whose runs cause its next run. Three [patterns](crate::HotLoopPattern) are
+/// detected.
 ///
 /// A detected key is reported in a warning, at most every ten minutes, and in the kind's
 /// [status](crate::ControllerStatus::hot_loops), until the loop has not been seen for ten minutes. Its runs are

@@ -37,8 +37,8 @@ pub struct HandlerStatus {
     pub immediate_requeues: u64,
     /// Calls that were retries after a counted failure.
     ///
-    /// Failures that are [uncounted](crate::HandlerError::uncounted) are not counted. The queue's `retries` counts retries when
-    /// they are scheduled.
+    /// Failures that are [uncounted](crate::HandlerError::uncounted) are not counted. The queue's `retries` counts
+    /// retries when they are scheduled.
     pub retries: u64,
     /// Calls that failed, panics and timeouts included.
     pub failures: u64,

@@ -146,7 +146,8 @@ async fn workers_go_on_when_a_late_renewal_is_answered_after_the_deadline() {
     factory.start(1).await.expect("started");
     let leadership = factory.leadership().expect("it takes part");
     assert!(leadership.acquired().await);
-    // Of the renewals after two, four and six seconds, two fail, with two requests each, and the third response is late.
+    // Of the renewals after two, four and six seconds, two fail, with two requests each, and the third response is
+    // late.
     let renewal = |action| {
         Rule::new(action)
             .client("one")

@@ -102,8 +102,9 @@ impl RingMember {
 
     /// Sets the membership to standby before a further [run](Self::run).
     ///
-    /// After a run the membership is [`LeadershipState::Ended`](crate::LeadershipState::Ended) until the next run is polled for the
-    /// first time. A task that waits for the membership in between would return as if the next run had ended.
+    /// After a run the membership is [`LeadershipState::Ended`](crate::LeadershipState::Ended) until the next run is
+    /// polled for the first time. A task that waits for the membership in between would return as if the next run had
+    /// ended.
     pub fn standby(&self) {
         self.membership.leadership.stands_by(None);
     }

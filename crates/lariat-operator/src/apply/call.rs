@@ -67,8 +67,8 @@ impl Run<'_> {
     /// Applies the wanted objects, and prunes the others.
     async fn apply(&self, desired: Desired) -> Result<Applied, ApplyError> {
         let (stages, targets, mut failures) = self.resolve(desired).await;
-        // An invalid object is a failure of its own, and the others are applied all the same. Steps without an order stop
-        // everything, because it is unknown which objects may be applied before which.
+        // An invalid object is a failure of its own, and the others are applied all the same. Steps without an order
+        // stop everything, because it is unknown which objects may be applied before which.
         let mut applied = Applied::default();
         if failures
             .iter()
@@ -92,8 +92,8 @@ impl Run<'_> {
                 if failures.is_empty() && !self.is_first(&wanted) {
                     failures.push(self.of_owner(ObjectError::AppliedTwice));
                 }
-                // An unwanted object may be in use until its successor exists. So pruning needs every object applied, and
-                // every step begun.
+                // An unwanted object may be in use until its successor exists. So pruning needs every object applied,
+                // and every step begun.
                 if failures.is_empty() {
                     // An object that is wanted again later may have been changed or recreated by then, so nothing of it
                     // is remembered.

@@ -88,8 +88,8 @@ impl Run<'_> {
         };
         let Some(before) = before else {
             return Ok(PlannedAction::Create.into());
-            // The dry run answers with the object after admission, defaults and the merge of fields. The difference to the
-            // object before is the exact change, which could not be computed from the wanted object.
+            // The dry run answers with the object after admission, defaults and the merge of fields. The difference to
+            // the object before is the exact change, which could not be computed from the wanted object.
         };
         let (before, after) = (parse("get", &before)?, parse("apply", &after)?);
         let is_secret = is_secret(target.gvk());

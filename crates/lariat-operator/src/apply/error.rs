@@ -21,8 +21,9 @@ const USER_ACTS: Duration = Duration::from_secs(300);
 ///
 /// All other objects were applied. If a reconciler returns it with `?`, the call is retried, unless
 /// [`is_terminal`](Self::is_terminal) is true. If the owner no longer exists, the call counts as a success, because the
-/// deletion calls the reconciler again. The delay is the one that the API server asked for, or five minutes if
-/// all failures are immutable fields or objects that do not fit the schema of their kind, or otherwise that of the handler's backoff.
+/// deletion calls the reconciler again. The delay is the one that the API server asked for, or five minutes if all
+/// failures are immutable fields or objects that do not fit the schema of their kind, or otherwise that of the
+/// handler's backoff.
 ///
 /// ```no_run
 /// # use k8s_openapi::api::core::v1::ConfigMap;

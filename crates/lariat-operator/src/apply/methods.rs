@@ -71,8 +71,8 @@ impl<K: View> Reconcile<K> {
 
     /// Returns a set with a name of its own, to set options and apply it.
     ///
-    /// Use it to apply several sets in one reconciler: sets with different names are independent. [`Apply::renamed_from`]
-    /// takes over the objects of a former name.
+    /// Use it to apply several sets in one reconciler: sets with different names are independent.
+    /// [`Apply::renamed_from`] takes over the objects of a former name.
     ///
     /// ```no_run
     /// # use k8s_openapi::api::core::v1::ConfigMap;

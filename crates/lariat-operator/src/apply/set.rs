@@ -148,8 +148,8 @@ impl Apply {
 
     /// Sets whether existing objects without a controller are adopted (default: no).
     ///
-    /// Without it, they fail with [`ObjectError::NotAdopted`](crate::ObjectError::NotAdopted). An adopted object is deleted
-    /// like all others, by pruning or with the owner. Objects of another owner's set are never adopted.
+    /// Without it, they fail with [`ObjectError::NotAdopted`](crate::ObjectError::NotAdopted). An adopted object is
+    /// deleted like all others, by pruning or with the owner. Objects of another owner's set are never adopted.
     pub fn adopts(mut self, adopts: bool) -> Self {
         self.options.adopts = adopts;
         self

@@ -59,7 +59,8 @@ impl Applied {
 
     /// Returns a condition that says whether all objects are ready.
     ///
-    /// It is for the status of the owner. `kind` is the type of the condition. Its status and reason are, in this order of precedence:
+    /// It is for the status of the owner. `kind` is the type of the condition. Its status and reason are, in this order
+    /// of precedence:
     ///
     /// | status | reason | meaning |
     /// |---|---|---|

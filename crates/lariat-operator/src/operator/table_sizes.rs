@@ -9,8 +9,8 @@ impl Operator {
     /// Returns the size and the bound of every internal structure.
     ///
     /// Use it for checks, and for gauges of long-running programs. Those of the factory are not included; see
-    /// [`SharedControllerFactory::table_sizes`](lariat_controller::SharedControllerFactory::table_sizes). It holds locks
-    /// briefly, and its cost does not grow with the number of objects.
+    /// [`SharedControllerFactory::table_sizes`](lariat_controller::SharedControllerFactory::table_sizes). It holds
+    /// locks briefly, and its cost does not grow with the number of objects.
     ///
     /// | `name` | keyed by | bound |
     /// |---|---|---|

@@ -37,8 +37,8 @@ impl Hasher {
 
 /// A 64-bit hash folded to 32 bits.
 ///
-/// Keys with equal hashes are distinguished by comparison, so 32 bits cost an extra comparison in rare cases, and nothing
-/// else.
+/// Keys with equal hashes are distinguished by comparison, so 32 bits cost an extra comparison in rare cases, and
+/// nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hashed(u32);
 

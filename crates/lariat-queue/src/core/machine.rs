@@ -401,8 +401,8 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         entry.payload.merge(meanwhile);
         entry.priority = entry.urgency().max(taken.priority);
         entry.dirty.merge(&taken.lanes);
-        // No worker processed the key. If it was dequeued during a drain, the drain must dequeue it again, or it would end
-        // with the key deferred.
+        // No worker processed the key. If it was dequeued during a drain, the drain must dequeue it again, or it would
+        // end with the key deferred.
         entry.in_drain = true;
         self.settle(slot);
     }

@@ -49,8 +49,8 @@ pub struct Ageing {
 impl Ageing {
     /// Creates a rule.
     ///
-    /// With a `threshold` of zero, lower priorities get their share from the first dequeue on. With a `share` of 1, aged
-    /// keys get every dequeue; 0 means 1.
+    /// With a `threshold` of zero, lower priorities get their share from the first dequeue on. With a `share` of 1,
+    /// aged keys get every dequeue; 0 means 1.
     #[must_use]
     pub fn new(threshold: Duration, share: u32) -> Self {
         Self {

@@ -9,8 +9,8 @@ const BROKEN_LIMITER: Duration = Duration::from_secs(30);
 /// Computes the delay of a retry from the number of failures in a row.
 ///
 /// The queue counts the failures per key and lane and resets them on success, so a limiter needs no state per key. It
-/// is called under the lock of the queue: it must be quick and must not use the queue. If it panics while a key is added,
-/// the panic is caught and the delay is 30 seconds. Every `FnMut(u32) -> Duration` is a rate limiter.
+/// is called under the lock of the queue: it must be quick and must not use the queue. If it panics while a key is
+/// added, the panic is caught and the delay is 30 seconds. Every `FnMut(u32) -> Duration` is a rate limiter.
 ///
 /// ```
 /// use std::time::Duration;

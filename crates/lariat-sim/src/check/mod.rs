@@ -1,7 +1,7 @@
 //! The checkers: what must hold, on the way and at rest.
 //!
-//! Each guarantee is one checker. Most look at events as they happen; what can only be said when faults have stopped and
-//! nothing is under way is looked at once, at rest.
+//! Each guarantee is one checker. Most look at events as they happen; what can only be said when faults have stopped
+//! and nothing is under way is looked at once, at rest.
 
 mod calls;
 mod check;

@@ -18,12 +18,12 @@ use crate::oracle::Oracle;
 ///
 /// That holds whatever happens to the other kinds of the process.
 ///
-/// The bounds: while the process and its factory run, the kind is filled within five seconds (a list, or reading it again
-/// because more of it is needed, takes a few round trips of some milliseconds, and for each [`WINDOW`] objects a turn,
-/// of ten milliseconds at most while there is much to read), and the version its cache has reached is
-/// no older than the kind's last commit of a second ago. A fault for a kind, a process or everything counts as
-/// concerning it from then on, because a watch that hangs is noticed after minutes; so does a CRD of a custom kind
-/// that changes. A kind of which a part is selected is left out: its version says little.
+/// The bounds: while the process and its factory run, the kind is filled within five seconds (a list, or reading it
+/// again because more of it is needed, takes a few round trips of some milliseconds, and for each [`WINDOW`] objects a
+/// turn, of ten milliseconds at most while there is much to read), and the version its cache has reached is no older
+/// than the kind's last commit of a second ago. A fault for a kind, a process or everything counts as concerning it
+/// from then on, because a watch that hangs is noticed after minutes; so does a CRD of a custom kind that changes. A
+/// kind of which a part is selected is left out: its version says little.
 #[derive(Default)]
 pub(super) struct OtherKinds {
     incarnations: Incarnations,

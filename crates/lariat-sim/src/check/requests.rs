@@ -55,8 +55,8 @@ type Line = (Arc<str>, Verb, String);
 
 /// Programs do not flood the API server.
 ///
-/// While something happens: in any minute no more than 100 requests of one verb and path for a process, and one more for
-/// each change in the cluster and two for each thing the program or its user does in it (a start, a handler, a
+/// While something happens: in any minute no more than 100 requests of one verb and path for a process, and one more
+/// for each change in the cluster and two for each thing the program or its user does in it (a start, a handler, a
 /// selection, an end of a process). The first step of the reflector's backoff is 0.8 s with a quarter of jitter
 /// (`reflector::backoff`), so 100 a minute, and it is taken again and again only after watches that reported something:
 /// those are the changes. Later pages of a list are not counted, unless the same page is asked for twice within a

@@ -12,10 +12,10 @@ use crate::event::{Event, Moment};
 
 /// The times up to which caches of living processes are known to be complete.
 ///
-/// A checker asks for states that a process is shown, has read or has written. Processes take them from their caches, and
-/// a cache that was complete at a time has none that had been followed by another one by then. What is not taken from a
-/// complete cache is at most [`MARGIN`] older: an answer that is late, a list at an older version, a process that is
-/// paused while it waits for either. So for each kind the horizon is the oldest of these times, over the living
+/// A checker asks for states that a process is shown, has read or has written. Processes take them from their caches,
+/// and a cache that was complete at a time has none that had been followed by another one by then. What is not taken
+/// from a complete cache is at most [`MARGIN`] older: an answer that is late, a list at an older version, a process
+/// that is paused while it waits for either. So for each kind the horizon is the oldest of these times, over the living
 /// processes that cache the kind, less the margin. A cache that is not kept up to date (its factory is stopped, its
 /// watch hangs) holds the horizon back until it is, and a process that has not been asked yet does from its beginning.
 #[derive(Default)]
@@ -29,7 +29,8 @@ pub(super) struct Horizon {
 
 /// The age, relative to a complete cache, of the oldest state that a process is shown.
 ///
-/// It is longer than the delays, silences and pauses of a plan together, of which the longest is a pause of two minutes.
+/// It is longer than the delays, silences and pauses of a plan together, of which the longest is a pause of two
+/// minutes.
 const MARGIN: Duration = Duration::from_secs(10 * 60);
 
 /// The age up to which the time of a cache's version is known.

@@ -116,8 +116,8 @@ impl Process {
     /// Returns the builder of a factory whose handlers, reads and caches are checked.
     ///
     /// Handlers get a middleware outside of all others. Options set on the builder afterwards with
-    /// [`FactoryBuilder::default_options`] replace it: give them [`observed`](Self::observed) instead. A start waits 600
-    /// seconds for its caches, which is longer than any fault lasts.
+    /// [`FactoryBuilder::default_options`] replace it: give them [`observed`](Self::observed) instead. A start waits
+    /// 600 seconds for its caches, which is longer than any fault lasts.
     pub fn factory(&self) -> FactoryBuilder {
         let options =
             ControllerOptions::default().handlers(self.observed(HandlerOptions::default()));

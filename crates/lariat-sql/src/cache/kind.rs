@@ -161,8 +161,8 @@ impl SqlKind {
     /// Answers a query from one state of the cache.
     ///
     /// It waits for the initial sync of the kind and of other kinds in the query, and for the revision that the query
-    /// requires, at most for the [timeout](crate::SqlCacheBuilder::wait_timeout) of the cache. The revision of the answer
-    /// is at least that one; it applies to this kind only.
+    /// requires, at most for the [timeout](crate::SqlCacheBuilder::wait_timeout) of the cache. The revision of the
+    /// answer is at least that one; it applies to this kind only.
     ///
     /// # Errors
     ///
@@ -267,8 +267,8 @@ impl SqlKind {
 
     /// Watches the objects that a query selects, from a revision on.
     ///
-    /// The revision is that of a [`QueryResult`] or of an event; without one, the watch starts now. Only the conditions of
-    /// the query apply.
+    /// The revision is that of a [`QueryResult`] or of an event; without one, the watch starts now. Only the conditions
+    /// of the query apply.
     ///
     /// ```no_run
     /// use lariat::sql::{Query, SqlKind, WatchEvent};

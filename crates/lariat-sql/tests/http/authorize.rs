@@ -31,7 +31,8 @@ struct Users {
 }
 
 impl Users {
-    /// Starts a service on a cluster with the namespaces `a`, `b` and `c`, all of the project `p`, with a ConfigMap in each.
+    /// Starts a service on a cluster with the namespaces `a`, `b` and `c`, all of the project `p`, with a ConfigMap in
+    /// each.
     ///
     /// Jane may list ConfigMaps in `a` and `b`, and get the namespace `b` alone. The admin may do everything.
     async fn new(configure: impl FnOnce(SqlService) -> SqlService) -> Self {

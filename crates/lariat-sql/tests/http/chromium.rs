@@ -26,7 +26,8 @@ pub(crate) struct Browser {
     session: Option<String>,
     /// Where the page comes from.
     origin: String,
-    /// What is wrong with the page: exceptions, errors that it logs, what its policy forbids, and requests to elsewhere.
+    /// What is wrong with the page: exceptions, errors that it logs, what its policy forbids, and requests to
+    /// elsewhere.
     pub(crate) complaints: Vec<Json>,
     has_loaded: bool,
 }

@@ -1,5 +1,5 @@
-//! A process that is killed or stopped while it writes. It is a child, which runs this program again, with a cluster of its own:
-//! whatever it writes too late would be seen.
+//! A process that is killed or stopped while it writes. It is a child, which runs this program again, with a cluster of
+//! its own: whatever it writes too late would be seen.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;

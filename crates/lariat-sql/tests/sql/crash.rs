@@ -1,4 +1,5 @@
-//! A process that is killed while it writes, and a disk that is full. Both happen to children, which run this program again.
+//! A process that is killed while it writes, and a disk that is full. Both happen to children, which run this program
+//! again.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -177,8 +177,8 @@ async fn an_object_is_indexed_and_watched_when_a_filter_keeps_its_content() {
     assert_eq!(process.maps.status().without_content, 0);
 }
 
-// A wall clock that is set back confuses ages and orders. All times are taken from tokio's clock, which only goes forward; what
-// is new is known by resource versions, and no wall clock is read.
+// A wall clock that is set back confuses ages and orders. All times are taken from tokio's clock, which only goes
+// forward; what is new is known by resource versions, and no wall clock is read.
 #[tokio::test(start_paused = true)]
 async fn a_clock_that_is_set_back_changes_nothing() {
     let now = Rc::new(Cell::new(

@@ -296,8 +296,8 @@ impl Webhooks {
             .as_ref()
             .map(Endpoint::names)
             .unwrap_or_default();
-        // Without an `Endpoint` another program installs the configurations, and this program does not know when clients trust an
-        // authority.
+        // Without an `Endpoint` another program installs the configurations, and this program does not know when
+        // clients trust an authority.
         let injects = self.endpoint.is_some();
         let keeper = certificates.load(client.clone(), names, injects).await?;
         let unusable = |source| WebhookError::Listen {

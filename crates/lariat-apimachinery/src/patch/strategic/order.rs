@@ -224,7 +224,8 @@ impl<'a> Ranks<'a> {
 
     /// Sorts items as they are in a list, those to delete last.
     ///
-    /// Of an item that is not in it Go says that it comes before every other, which is no order; so this sorts as Go does.
+    /// Of an item that is not in it Go says that it comes before every other, which is no order; so this sorts as Go
+    /// does.
     fn sort(&self, items: Vec<Value>, list: &[Value]) -> Outcome<Vec<Value>> {
         if self.keyed.maps {
             for item in items.iter().chain(list) {

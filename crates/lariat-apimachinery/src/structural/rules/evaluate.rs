@@ -43,8 +43,8 @@ pub(in crate::structural) fn evaluate(node: &Node, object: &Value, old: Option<&
 }
 
 /// Finds the rules that a default breaks; `path` is that of the default.
-// `structuraldefaulting.validate`: the default must be valid as an unchanged value, and as a new one. Only for the latter
-// no rule is tolerated.
+// `structuraldefaulting.validate`: the default must be valid as an unchanged value, and as a new one. Only for the
+// latter no rule is tolerated.
 pub(in crate::structural) fn evaluate_default(
     node: &Node,
     default: &Value,

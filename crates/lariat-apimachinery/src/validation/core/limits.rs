@@ -74,8 +74,8 @@ fn check_limit(limit: &Field<'_>, causes: &mut Causes) {
     }
 }
 
-/// Pairs of which the first may not be above the second: members, where the cause is, whose value it shows, and the text
-/// between the two amounts.
+/// Pairs of which the first may not be above the second: members, where the cause is, whose value it shows, and the
+/// text between the two amounts.
 type Pair = (
     &'static str,
     &'static str,

@@ -1,8 +1,8 @@
 //! A replica that takes part in an election, as docs/benchmarks.md measures it: `lariat-bench-lease SUBJECT NAME`.
 //!
-//! It prints `leads SECONDS` (`CLOCK_MONOTONIC`) every 20 ms as long as it takes itself for the leader, by what the crate
-//! of the subject says. With `WRITE=1` it also writes a ConfigMap every 200 ms as long as it does. It ends when its
-//! election does, and gives the lease up at SIGTERM. The cluster is that of `KUBECONFIG`; `LEASE` names the lease.
+//! It prints `leads SECONDS` (`CLOCK_MONOTONIC`) every 20 ms as long as it takes itself for the leader, by what the
+//! crate of the subject says. With `WRITE=1` it also writes a ConfigMap every 200 ms as long as it does. It ends when
+//! its election does, and gives the lease up at SIGTERM. The cluster is that of `KUBECONFIG`; `LEASE` names the lease.
 
 mod kube_leader_election;
 mod kube_lease_manager;

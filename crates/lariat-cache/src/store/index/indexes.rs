@@ -51,7 +51,8 @@ impl Indexes {
         {
             return;
         }
-        // Most updates leave the owners unchanged and have returned by now. Removed before added: an owner that both states have must remain.
+        // Most updates leave the owners unchanged and have returned by now. Removed before added: an owner that both
+        // states have must remain.
         for (object, owner) in old.into_iter().flat_map(with_owners) {
             owners.remove(owner.uid(), object.key());
         }

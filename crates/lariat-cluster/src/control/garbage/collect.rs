@@ -132,7 +132,8 @@ impl Collection<'_> {
             }
             Propagation::Foreground
         } else if metadata.is_orphan() {
-            // No owner waits for it, so its own finalizers say how it is deleted; without them it goes in the background.
+            // No owner waits for it, so its own finalizers say how it is deleted; without them it goes in the
+            // background.
             Propagation::Orphan
         } else if metadata.is_foreground() {
             Propagation::Foreground

@@ -1,6 +1,7 @@
 //! The default classes of claims and Ingresses.
 //!
-//! Source: `storage/storageclass/setdefault` and `network/defaultingressclass` in `k8s.io/kubernetes/plugin/pkg/admission`.
+//! Source: `storage/storageclass/setdefault` and `network/defaultingressclass` in
+//! `k8s.io/kubernetes/plugin/pkg/admission`.
 
 use std::cmp::Reverse;
 

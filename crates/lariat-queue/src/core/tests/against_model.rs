@@ -1,11 +1,11 @@
 //! The core against a naive reference that keeps everything in lists.
 //!
-//! Invariants, after every step: one worker per key; nothing added is lost and nothing is invented
-//! (the payload of every add arrives, once for each of its lanes that was delayed, the older first); no lane is dequeued
-//! before its time; the earliest deadline of a lane wins; a kept delay is not cut short; keys leave by
-//! priority, first come first served or, in a fair queue, group by group, with the share that ageing
-//! grants; a drain dequeues what was due before it and nothing else; a shutdown empties the queue;
-//! failures count up and are forgotten; the counts agree and are never negative; what is remembered keeps to its bounds.
+//! Invariants, after every step: one worker per key; nothing added is lost and nothing is invented (the payload of
+//! every add arrives, once for each of its lanes that was delayed, the older first); no lane is dequeued before its
+//! time; the earliest deadline of a lane wins; a kept delay is not cut short; keys leave by priority, first come first
+//! served or, in a fair queue, group by group, with the share that ageing grants; a drain dequeues what was due before
+//! it and nothing else; a shutdown empties the queue; failures count up and are forgotten; the counts agree and are
+//! never negative; what is remembered keeps to its bounds.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};

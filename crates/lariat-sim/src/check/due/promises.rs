@@ -20,11 +20,12 @@ use crate::oracle::Oracle;
 /// An enqueued key calls each handler there is at its due time or later; a handler that asked to be called again,
 /// failed, panicked or was dropped is called again by then at the latest.
 ///
-/// The due time is that of `SharedController::enqueue_after` and `Outcome::requeue_after`, the delay of an error, or the
-/// default limiter's curve (5 ms, doubling up to 30 s, two minutes from the 31st failure on), with ten seconds for a
-/// `Retry-After` the error may hide. The bound is a second after it in which the factory and the process have run, if
+/// The due time is that of `SharedController::enqueue_after` and `Outcome::requeue_after`, the delay of an error, or
+/// the default limiter's curve (5 ms, doubling up to 30 s, two minutes from the 31st failure on), with ten seconds for
+/// a `Retry-After` the error may hide. The bound is a second after it in which the factory and the process have run, if
 /// then nothing is in line, the key has no worker, the handler has no line, and the hot loop detector does not slow the
-/// key: the queue's timer is all that is left to wait for. Everything is kept over a stop and a start. At rest nothing is open.
+/// key: the queue's timer is all that is left to wait for. Everything is kept over a stop and a start. At rest nothing
+/// is open.
 ///
 /// A handler whose content cannot be fetched fails unseen, so nothing is said while content is fetched on demand.
 #[derive(Default)]

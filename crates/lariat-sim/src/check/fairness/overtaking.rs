@@ -33,8 +33,8 @@ use crate::oracle::{Oracle, Past};
 /// process writes itself are left out, because the hot loop detector may slow them; keys with a worker are not counted
 /// while they have it. A selection that changes shows old objects again, so from then on the kind is left out.
 ///
-/// While content is fetched on demand, a worker may have a key and wait for the content before a handler is called, which
-/// no event shows; until it is cached again no calls are counted.
+/// While content is fetched on demand, a worker may have a key and wait for the content before a handler is called,
+/// which no event shows; until it is cached again no calls are counted.
 ///
 /// A key that changes while it waits for its first call waits as a fresh one from then on. Its causes need not say so:
 /// after a restore they are the first sight of the object again.
@@ -166,7 +166,8 @@ impl Overtaking {
                     queue.workers = sample.workers;
                     queue.is_on_demand = sample.is_on_demand;
                     let slowed = |key: &ObjectKey| sample.slowed.contains(key);
-                    // The hot loop detector delays a key in a hot loop on purpose, so low-priority keys may overtake it.
+                    // The hot loop detector delays a key in a hot loop on purpose, so low-priority keys may overtake
+                    // it.
                     queue.fresh.retain(|of, _| !slowed(&of.1));
                 }
             }

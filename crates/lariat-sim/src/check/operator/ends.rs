@@ -15,9 +15,9 @@ use crate::shop;
 
 /// The end of a shop is reported once, and only of one that is gone.
 ///
-/// `Reconciler::on_deleted`: "Calls a function once an object is gone … It is called again only after an error that is to
-/// be tried again, or a panic". A shop that a restored backup brings back ends once more; the report of the end before may
-/// come after the restore, from a process that has yet to notice it.
+/// `Reconciler::on_deleted`: "Calls a function once an object is gone … It is called again only after an error that is
+/// to be tried again, or a panic". A shop that a restored backup brings back ends once more; the report of the end
+/// before may come after the restore, from a process that has yet to notice it.
 #[derive(Default)]
 pub(super) struct Ends {
     /// The number of times that each incarnation has reported the end of a shop.

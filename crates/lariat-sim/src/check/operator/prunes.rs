@@ -15,9 +15,9 @@ use crate::shop::{self, OWNER_UID};
 
 /// An operator deletes no object of others, and none that its shop wants.
 ///
-/// `Reconcile::apply` "deletes those it does not want any more", and the apply module's invariant is: "nothing is pruned
-/// but the very state that was looked at and found to be ours". A spec may change while it is applied: a deletion is
-/// wrong only if every state of the shop since the one the reconcile began with wants the object.
+/// `Reconcile::apply` "deletes those it does not want any more", and the apply module's invariant is: "nothing is
+/// pruned but the very state that was looked at and found to be ours". A spec may change while it is applied: a
+/// deletion is wrong only if every state of the shop since the one the reconcile began with wants the object.
 #[derive(Default)]
 pub(super) struct Prunes {
     operators: Operators,

@@ -20,9 +20,10 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 /// An object is not written in a hot loop.
 ///
-/// `Reconcile::apply` and `StatusWriter`: what is as wanted is not sent, so writes are bounded by what others change and
-/// by retries. The bound is [`MOST`] a minute for one path in one process, and one more for each foreign change that a
-/// conflict made of the object: it comes with each write, and two replicas answer each other's as long as it lasts.
+/// `Reconcile::apply` and `StatusWriter`: what is as wanted is not sent, so writes are bounded by what others change
+/// and by retries. The bound is [`MOST`] a minute for one path in one process, and one more for each foreign change
+/// that a conflict made of the object: it comes with each write, and two replicas answer each other's as long as it
+/// lasts.
 #[derive(Default)]
 pub(super) struct Writes {
     operators: Operators,

@@ -223,8 +223,9 @@ fn differs(seen: Seen, status: &HandlerStatus) -> Option<Seen> {
 /// handler.
 ///
 /// The bounds, all far shorter than the rest: a kind that is served is found within 2 s, a watch is opened again within
-/// 30 s and its jitter, a controller without handlers ends after a minute, and a cache without users after the factory's
-/// `idle_grace` (a minute at most in the trial). Which kinds are used is known of programs that report their handlers.
+/// 30 s and its jitter, a controller without handlers ends after a minute, and a cache without users after the
+/// factory's `idle_grace` (a minute at most in the trial). Which kinds are used is known of programs that report their
+/// handlers.
 #[derive(Default)]
 pub(crate) struct KindsInUse {
     incarnations: Incarnations,

@@ -16,9 +16,9 @@ use crate::setup::{Setup, kinds};
 
 /// After the faults every object has one holder, which has handled its last state.
 ///
-/// In time is [`Setup::settles`]: two lease durations, the drain timeout, and what a cache takes to be filled. At rest the
-/// last call that the process that holds an object now has made of each handler has seen the last state, and has ended
-/// well. Deletions are left out: one that happens while a key moves may go unseen.
+/// In time is [`Setup::settles`]: two lease durations, the drain timeout, and what a cache takes to be filled. At rest
+/// the last call that the process that holds an object now has made of each handler has seen the last state, and has
+/// ended well. Deletions are left out: one that happens while a key moves may go unseen.
 pub(super) struct HolderSawLast {
     setup: Arc<Setup>,
     last: BTreeMap<(HandlerId, ObjectKey), Last>,

@@ -16,9 +16,10 @@ use crate::setup::Setup;
 
 /// At most one process handles a key at a time; in an election, any key.
 ///
-/// What counts as a key in a ring is the identity that is hashed: an object's controlling owner, or the object itself. An
-/// object belongs to the owner it has in the state that a worker has taken; one whose owner changes belongs to two members
-/// as long as one of them has not seen the change, or still handles the state before it. Nor is anything said where [the contract leaves it out](Terms::may_meet).
+/// What counts as a key in a ring is the identity that is hashed: an object's controlling owner, or the object itself.
+/// An object belongs to the owner it has in the state that a worker has taken; one whose owner changes belongs to two
+/// members as long as one of them has not seen the change, or still handles the state before it. Nor is anything said
+/// where [the contract leaves it out](Terms::may_meet).
 ///
 /// No call begins after the own deadline. A process that is suspended counts as a holder until its own deadline: a call
 /// it was in when it was suspended goes on for a moment when it goes on, and what it writes then is refused, which

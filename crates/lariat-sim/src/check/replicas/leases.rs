@@ -19,8 +19,8 @@ const BESIDE: u32 = 4;
 
 /// At rest each ring member, or the leader, holds one lease and sends little.
 ///
-/// In the last minute a holder sends one update every retry period, by its own clock, and a process on standby sends none
-/// but a watch that is opened again.
+/// In the last minute a holder sends one update every retry period, by its own clock, and a process on standby sends
+/// none but a watch that is opened again.
 pub(super) struct Leases {
     setup: Arc<Setup>,
     /// The leases with a holder.

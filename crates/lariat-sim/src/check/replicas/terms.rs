@@ -137,10 +137,10 @@ impl Terms {
     ///
     /// The contract does not cover such an overlap.
     ///
-    /// That is so if the old holder's lease has vanished, and the other process took an otherwise empty place since: the
-    /// lease of an election that was not there or had no holder, or a ring that it has not read before, and in which no
-    /// member that knew of the holder was left when it came. Nor can a process on standby know that another has just taken
-    /// over the lease that both saw expire, if a backup undoes that at once.
+    /// That is so if the old holder's lease has vanished, and the other process took an otherwise empty place since:
+    /// the lease of an election that was not there or had no holder, or a ring that it has not read before, and in
+    /// which no member that knew of the holder was left when it came. Nor can a process on standby know that another
+    /// has just taken over the lease that both saw expire, if a backup undoes that at once.
     pub(super) fn may_meet(&self, one: &IncarnationId, other: &IncarnationId) -> bool {
         self.is_unnoticed(one, other) || self.is_unnoticed(other, one)
     }

@@ -18,10 +18,10 @@ use crate::setup::{Setup, WRITER};
 
 /// No handler's write is committed after another process's call for the key began.
 ///
-/// The exception is what the documentation of a fenced client and of the drain timeout says: a write that was on its way
-/// for longer than the [margin](Setup::margin) after the call that sent it had ended, or after the deadline of its process,
-/// whichever came first. As for [`OneHolder`](super::holders::OneHolder), a key in a ring is what is hashed, and the
-/// contract leaves out a holder whose lease has vanished.
+/// The exception is what the documentation of a fenced client and of the drain timeout says: a write that was on its
+/// way for longer than the [margin](Setup::margin) after the call that sent it had ended, or after the deadline of its
+/// process, whichever came first. As for [`OneHolder`](super::holders::OneHolder), a key in a ring is what is hashed,
+/// and the contract leaves out a holder whose lease has vanished.
 pub(super) struct OneWriter {
     setup: Arc<Setup>,
     places: Places,

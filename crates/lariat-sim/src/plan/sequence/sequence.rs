@@ -165,7 +165,8 @@ impl<'a> Sequence<'a> {
 
     /// The program writes after so many milliseconds.
     pub(super) fn own_later(&mut self, name: u16, own: OwnWrite, later: u32) {
-        // The name is the remainder and the delay the quotient, as the trial's `TrialHandlers::command` takes them apart.
+        // The name is the remainder and the delay the quotient, as the trial's `TrialHandlers::command` takes them
+        // apart.
         self.command(Verb::Write(own), u32::from(name) + NAMES * later);
     }
 

@@ -184,8 +184,8 @@ impl Bench {
                 self.store.deleted(key, uid, before.as_ref(), answer.sent)
             }
         };
-        // Of a deletion the version is not answered. If the object was never seen, an earlier one of its name may be shown
-        // until the watch comes to the deletion.
+        // Of a deletion the version is not answered. If the object was never seen, an earlier one of its name may be
+        // shown until the watch comes to the deletion.
         let uid = answer.state.uid;
         let is_known = self.known.contains(&uid) || answer.before == Some(uid);
         if is_known || !matches!(answer.what, Outcome::Gone) {

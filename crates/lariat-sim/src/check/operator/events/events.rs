@@ -37,12 +37,12 @@ const SERIES: Duration = Duration::from_secs(360);
 /// the limit, is there at rest. Not so what is published while the operator stops, as `Recorder` says: "what is in the
 /// queue gets up to 5 seconds; then events are dropped". A request of before the faults ended may take longer to fail.
 ///
-/// A backup brings back the Events of series that are over by the time it is restored: what follows is a further one, as
-/// it was before. So time counts from the first Event of a subject, whatever is restored since.
+/// A backup brings back the Events of series that are over by the time it is restored: what follows is a further one,
+/// as it was before. So time counts from the first Event of a subject, whatever is restored since.
 ///
-/// A change of nothing but metadata is not counted as written: the recorder changes no metadata of an Event there is, and
-/// what changes them, such as the foreign write of a [conflict](lariat_cluster::faults::Action::Conflict), is none of
-/// its writes.
+/// A change of nothing but metadata is not counted as written: the recorder changes no metadata of an Event there is,
+/// and what changes them, such as the foreign write of a [conflict](lariat_cluster::faults::Action::Conflict), is none
+/// of its writes.
 #[derive(Default)]
 pub(crate) struct Events {
     operators: Operators,
