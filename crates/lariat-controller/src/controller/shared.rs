@@ -471,7 +471,7 @@ impl<K: View> SharedController<K> {
     /// # fn example(pods: &SharedController<Pod>) {
     /// for run in pods.history_of(&ObjectKey::namespaced("default", "web-0")) {
     ///     for call in &run.calls {
-    ///         println!("{} {}: {}", call.handler, call.ended.as_str(), run.causes);
+    ///         println!("{} {}: {}", call.handler, call.outcome.as_str(), run.causes);
     ///     }
     /// }
     /// # }

@@ -337,7 +337,16 @@ async fn content_of_many_objects_is_fetched_by_one_list() {
     assert_eq!(after, (before.0, before.1 + 2));
     let lists = journal.select().verb("list").resource("widgets");
     let last = lists.requests().pop().map(|request| request.query);
-    assert_eq!(last.as_deref(), Some("labelSelector=app%3Dweb"));
+    assert_eq!(last.as_deref(), Some("limit=500&labelSelector=app%3Dweb"));
+
+    for size in 20..520 {
+        bench.create(&format!("w{size:03}"), size).await;
+    }
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    let before = bench.cluster.journal().count("list", "widgets");
+    assert_eq!(widgets.list(&Query::all()).await.unwrap().len(), 520);
+    let pages = bench.cluster.journal().count("list", "widgets") - before;
+    assert_eq!(pages, 2, "500 objects in a page");
 }
 
 #[tokio::test(start_paused = true)]
