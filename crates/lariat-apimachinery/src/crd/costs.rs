@@ -69,7 +69,7 @@ pub(super) fn check(what: &str, field: &str, cost: u64) -> Option<StatusCause> {
     is_exceeded.then(|| StatusCause::forbidden(field, &exceeded(what, cost, MOST_OF_ONE)))
 }
 
-/// Returns how many values below a schema there are for each of its own; `None` for any number.
+/// Returns the cardinality of the values below a schema; `None` if unbounded.
 // `extractMaxElements`.
 pub(super) fn most_below(schema: &Value) -> Option<u64> {
     let limit = match text(schema, "type") {

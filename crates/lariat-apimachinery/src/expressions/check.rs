@@ -114,7 +114,7 @@ pub(super) struct Checker<'a> {
     /// How many calls of `format` are around; their lists may be mixed.
     pub(super) exempt: usize,
     pub(super) visits: usize,
-    /// What is found out about the parts; `None` if nobody asks.
+    /// The collected types of the parts, for cost estimates; `None` otherwise.
     pub(super) facts: Option<Facts>,
     /// The most parts to visit; a larger expression is not checked.
     ///

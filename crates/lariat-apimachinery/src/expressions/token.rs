@@ -21,7 +21,7 @@ pub(super) enum TokenKind {
 }
 
 impl TokenKind {
-    /// Puts a sign in front of a number; returns whether this is one that may have a sign.
+    /// Negates a number; returns `false` for other tokens and unsigned numbers.
     pub(super) fn negate(&mut self) -> bool {
         if let Self::Literal(Literal::Int(number)) = self {
             *number = number.wrapping_neg();

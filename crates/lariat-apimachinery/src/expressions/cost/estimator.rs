@@ -130,15 +130,12 @@ impl<'t> Estimator<'t> {
             value.least = 0;
         }
         let key = Size::fixed(1);
-        let is_list = true;
-        self.set_entry(
-            tree,
-            Some(EntrySize {
-                is_list,
-                key,
-                value,
-            }),
-        );
+        let entry = EntrySize {
+            is_list: true,
+            key,
+            value,
+        };
+        self.set_entry(tree, Some(entry));
         cost
     }
 
@@ -155,15 +152,12 @@ impl<'t> Estimator<'t> {
             key = key.union(self.size_or_unknown(&entry.key));
             value = value.union(self.size_or_unknown(&entry.value));
         }
-        let is_list = false;
-        self.set_entry(
-            tree,
-            Some(EntrySize {
-                is_list,
-                key,
-                value,
-            }),
-        );
+        let entry = EntrySize {
+            is_list: false,
+            key,
+            value,
+        };
+        self.set_entry(tree, Some(entry));
         cost
     }
 

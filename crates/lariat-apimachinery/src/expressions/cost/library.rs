@@ -18,7 +18,7 @@ const LARGEST_FORMAT: u64 = 64;
 /// The bytes of the larger kind of address.
 const ADDRESS: u64 = 16;
 
-/// Returns the cost of a call without that of its arguments; `None` for functions of the language.
+/// Returns the cost of a library function itself; `None` for other functions.
 pub(super) fn estimate<'t>(
     estimator: &Estimator<'t>,
     invocation: &Invocation<'_, 't>,
@@ -83,7 +83,7 @@ pub(super) fn estimate<'t>(
 }
 
 impl<'t> Estimator<'t> {
-    /// Returns what is known of the elements of a list; `None` for what has no elements.
+    /// Returns the elements of a list as an operand; `None` for other values.
     fn element(&self, list: &Operand<'t>) -> Option<Operand<'t>> {
         let kind = list.kind.parts().first().copied()?;
         let path = if list.path.is_empty() {
@@ -154,7 +154,7 @@ fn selector(text: Size) -> u64 {
         .saturating_add(made)
 }
 
-/// Returns the cost of visiting each element of a list, or each character of a text.
+/// Returns the cost of traversing a list or a text.
 fn traversal<'t>(estimator: &Estimator<'t>, target: &Operand<'t>) -> u64 {
     let count = estimator.size_of(target);
     let Some(element) = estimator.element(target) else {

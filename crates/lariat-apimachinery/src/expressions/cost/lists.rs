@@ -9,7 +9,7 @@ use super::size::Size;
 use crate::expressions::tree::{Kind, Literal};
 use crate::expressions::types::Type;
 
-/// Returns the cost of a call without that of its arguments; `None` for other functions.
+/// Returns the cost of a list function itself; `None` for other functions.
 pub(super) fn estimate<'t>(
     estimator: &Estimator<'t>,
     invocation: &Invocation<'_, 't>,

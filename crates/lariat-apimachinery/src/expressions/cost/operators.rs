@@ -36,7 +36,7 @@ pub(super) fn estimate<'t>(
     }
 }
 
-/// Returns the cost of a call without that of its arguments.
+/// Returns the cost of an operator itself, without its arguments.
 fn own<'t>(estimator: &mut Estimator<'t>, invocation: &Invocation<'_, 't>) -> Estimate {
     let parameter = invocation.signature.arguments.first();
     let is_text = matches!(parameter, Some(Type::Text | Type::Bytes));

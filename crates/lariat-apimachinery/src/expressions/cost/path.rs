@@ -3,10 +3,10 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// A path through the schema of a variable: its name, then fields, `@items`, `@keys` and `@values`.
+/// A path into the schema of a variable.
 ///
-/// Paths are slices of Go: two paths that go on from the same one share its memory if there is room, and the later step
-/// overwrites the earlier one. So in `self.l.all(x, x.a.all(y, y in x.b))` the server takes the size of `x.b` for that
+/// It is the name, then fields, `@items`, `@keys` and `@values`. Like slices in Go, two paths that are appended to the
+/// same one share its memory within its capacity, and the later step overwrites the earlier one. So in `self.l.all(x, x.a.all(y, y in x.b))` the server takes the size of `x.b` for that
 /// of `x.a` when it is done with the loop. What is refused depends on it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Path<'t> {
