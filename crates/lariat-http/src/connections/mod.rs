@@ -1,31 +1,32 @@
 //! Serves HTTP connections with limits and timeouts.
 
-use std::io;
-use std::pin::Pin;
+mod requests;
+mod table;
+mod write_timeout;
+
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::Router;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use tokio::time::{self, Instant, Sleep};
+use tokio::time;
 use tokio_util::sync::CancellationToken;
+
+use requests::requests;
+use table::{Capacity, Place, Table};
+use write_timeout::WriteTimeout;
 
 /// The maximum length of a URL that services should accept, in bytes.
 ///
 /// The header of a request may be four times as long.
 pub const LONGEST_URL: usize = 16 * 1024;
 
-/// The maximum number of connections.
-const CONNECTIONS: usize = 1_024;
-/// The timeout for the header of a request.
-const HEAD: Duration = Duration::from_secs(30);
+/// The connections that are open at most.
+const CAPACITY: Capacity = Capacity {
+    requests: 1_024,
+    probes: 32,
+};
 /// The timeout of a client that does not read its response.
 const STALLED: Duration = Duration::from_secs(30);
 /// The timeout for a TLS handshake.
@@ -35,16 +36,16 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 const GRACE: Duration = Duration::from_secs(10);
 /// The pause after a failed accept, for example for lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
-/// The size of a connection's buffer, in bytes.
-///
-/// The longest URL fits, and at least as many bytes of headers.
-const BUFFER: usize = 4 * LONGEST_URL;
-
 /// Serves HTTP/1.1 connections until it is stopped.
 ///
-/// `what` names the service in logs. At most 1,024 connections are served; further ones wait. A client must send the
-/// header of a request within 30 seconds. A client that does not read for 30 seconds is disconnected. After a stop,
-/// running requests have 10 seconds to end.
+/// `what` names the service in logs. A client must send the header of a request within 30 seconds. A client that does
+/// not read for 30 seconds is disconnected, also if its system has acknowledged all bytes of a TLS record before. After
+/// a stop, running requests have 10 seconds to end.
+///
+/// At most 1,024 connections are open. If one more client connects, the connection is closed that has had no request in
+/// progress for the longest time, among those of the address that has the most connections. While all 1,024 have
+/// requests in progress, 32 more clients may send one request each to `/livez`, `/readyz` or `/healthz`; their other
+/// requests are answered with 503. Further clients wait.
 ///
 /// # Cancel safety
 ///
@@ -70,8 +71,11 @@ pub async fn serve(
     stopping: CancellationToken,
 ) {
     let stop = stopping.clone();
-    let served = move |stream| connection(what, stream, router.clone(), stop.clone());
-    accept(what, listener, stopping, served).await;
+    let served = move |stream, place| {
+        let (router, stop) = (router.clone(), stop.clone());
+        async move { requests(what, watched(stream), router, place, stop).await }
+    };
+    accept(what, listener, Table::new(CAPACITY), stopping, served).await;
 }
 
 /// Serves HTTP/1.1 connections over TLS until it is stopped; see [`serve()`].
@@ -91,15 +95,14 @@ pub async fn serve_tls(
 ) {
     let acceptor = tokio_rustls::TlsAcceptor::from(tls);
     let stop = stopping.clone();
-    let served = move |stream: TcpStream| {
+    let served = move |stream: TcpStream, place: Place| {
         let (acceptor, router, stop) = (acceptor.clone(), router.clone(), stop.clone());
         async move {
-            let _ = stream.set_nodelay(true);
             // A stop does not wait for clients that have not sent a request yet.
-            let shaken =
-                stop.run_until_cancelled(time::timeout(HANDSHAKE, acceptor.accept(stream)));
+            let shaken = stop
+                .run_until_cancelled(time::timeout(HANDSHAKE, acceptor.accept(watched(stream))));
             match shaken.await {
-                Some(Ok(Ok(stream))) => requests(what, stream, router, stop.clone()).await,
+                Some(Ok(Ok(stream))) => requests(what, stream, router, place, stop.clone()).await,
                 Some(Ok(Err(error))) => {
                     tracing::debug!(%error, "a TLS handshake with {what} has failed");
                 }
@@ -108,27 +111,26 @@ pub async fn serve_tls(
             }
         }
     };
-    accept(what, listener, stopping, served).await;
+    accept(what, listener, Table::new(CAPACITY), stopping, served).await;
 }
 
 /// Accepts connections until it is stopped, then waits for the running requests.
 async fn accept<F>(
     what: &'static str,
     listener: TcpListener,
+    table: Arc<Table>,
     stopping: CancellationToken,
-    serve: impl Fn(TcpStream) -> F,
+    serve: impl Fn(TcpStream, Place) -> F,
 ) where
     F: Future<Output = ()> + Send + 'static,
 {
     let mut connections = JoinSet::new();
-    let room = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
         let accepted = async {
-            // Before the accept: further clients wait in the kernel's queue, where they cost this process nothing.
-            let permit = Arc::clone(&room).acquire_owned().await;
-            (listener.accept().await, permit)
+            table.room().await;
+            listener.accept().await
         };
-        let (accepted, permit) = tokio::select! {
+        let accepted = tokio::select! {
             biased;
             () = stopping.cancelled() => break,
             // Ended tasks are collected as they end; the set would grow otherwise.
@@ -141,12 +143,13 @@ async fn accept<F>(
             accepted = accepted => accepted,
         };
         match accepted {
-            Ok((stream, _)) => {
-                let served = serve(stream);
-                connections.spawn(async move {
-                    served.await;
-                    drop(permit);
-                });
+            Ok((stream, peer)) => {
+                // The place that was seen may be busy again; the client is refused then, as by a full listener.
+                let Some(place) = table.admit(peer.ip()) else {
+                    continue;
+                };
+                let served = serve(stream, place.clone());
+                connections.spawn(async move { place.hold(served).await });
             }
             Err(error) => {
                 tracing::debug!(%error, "a connection to {what} cannot be accepted");
@@ -161,154 +164,14 @@ async fn accept<F>(
     }
 }
 
-/// Serves a connection without TLS until it is closed.
-async fn connection(
-    what: &'static str,
-    stream: TcpStream,
-    router: Router,
-    stopping: CancellationToken,
-) {
+/// Returns a stream that fails if the client does not read.
+///
+/// Below TLS: above it, bytes that the client does not read are buffered by TLS, whose writes succeed.
+fn watched(stream: TcpStream) -> WriteTimeout<TcpStream> {
     // Server-sent events are small and should be sent immediately.
     let _ = stream.set_nodelay(true);
-    requests(what, stream, router, stopping).await;
-}
-
-/// Serves the requests of a connection until it is closed.
-async fn requests(
-    what: &'static str,
-    stream: impl AsyncRead + AsyncWrite + Unpin,
-    router: Router,
-    stopping: CancellationToken,
-) {
-    let io = TokioIo::new(WriteTimeout::new(stream, STALLED));
-    let serving = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD)
-        .max_buf_size(BUFFER)
-        .serve_connection(io, TowerToHyperService::new(router));
-    let mut connection = std::pin::pin!(serving);
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = stopping.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(%error, "a connection to {what} has ended");
-    }
-}
-
-/// A stream that fails if the client does not read for some time.
-///
-/// hyper has a timeout for the header of a request, but none for writing. A client that never reads would keep its
-/// connection forever.
-struct WriteTimeout<S> {
-    /// The stream.
-    stream: S,
-    /// The timeout.
-    limit: Duration,
-    /// When the stream fails; counts only while `is_waiting`.
-    timer: Pin<Box<Sleep>>,
-    /// Whether a write is waiting for the client.
-    is_waiting: bool,
-}
-
-impl<S> WriteTimeout<S> {
-    /// Wraps a stream.
-    fn new(stream: S, limit: Duration) -> Self {
-        Self {
-            stream,
-            limit,
-            timer: Box::pin(time::sleep(limit)),
-            is_waiting: false,
-        }
-    }
-
-    /// Returns the result of a write, or a timeout if it has waited for too long.
-    fn watched<T>(
-        &mut self,
-        context: &mut Context<'_>,
-        written: Poll<io::Result<T>>,
-    ) -> Poll<io::Result<T>> {
-        if written.is_ready() {
-            self.is_waiting = false;
-            return written;
-        }
-        if !self.is_waiting {
-            self.is_waiting = true;
-            self.timer.as_mut().reset(Instant::now() + self.limit);
-        }
-        ready!(self.timer.as_mut().poll(context));
-        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
-    }
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeout<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.watched(context, written)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(context, bytes);
-        self.watched(context, written)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
-    }
+    WriteTimeout::new(stream, STALLED)
 }
 
 #[cfg(test)]
-mod tests {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn a_client_that_does_not_read_is_cut_off() {
-        let (ours, mut theirs) = tokio::io::duplex(8);
-        let mut stream = WriteTimeout::new(ours, STALLED);
-        stream.write_all(b"12345678").await.unwrap();
-        // A client that reads now and then is not cut off.
-        for _ in 0..3 {
-            let more = async {
-                time::sleep(STALLED - Duration::from_secs(1)).await;
-                theirs.read_exact(&mut [0; 4]).await.unwrap();
-            };
-            let (written, ()) = tokio::join!(stream.write_all(b"1234"), more);
-            written.unwrap();
-        }
-        let started = Instant::now();
-        let error = stream.write_all(b"1234").await.unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-        assert_eq!(started.elapsed().as_secs(), STALLED.as_secs());
-    }
-}
+mod tests;
