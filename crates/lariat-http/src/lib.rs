@@ -1,8 +1,8 @@
 //! Shared parts of a program's HTTP services: connections, hosts, authentication.
 //!
 //! [`serve`] serves an `axum` router with bounded connections and timeouts. [`bearer`] finds the token of a request,
-//! [`TokenReviews`] returns its [`User`], and [`UrlReviews`] returns what the user may access. [`names_this_machine`]
-//! protects services on loopback addresses against DNS rebinding.
+//! [`TokenReviews`] returns its [`User`], and [`UrlReviews`] returns what the user may access. [`Hosts`] protects
+//! services without authentication against DNS rebinding.
 //!
 //! | feature | adds |
 //! |---|---|
@@ -45,7 +45,7 @@ pub use connections::{LONGEST_URL, serve};
 #[cfg(feature = "server")]
 pub use error::AuthError;
 #[cfg(feature = "server")]
-pub use host::names_this_machine;
+pub use host::Hosts;
 #[cfg(feature = "server")]
 pub use reviews::TokenReviews;
 #[cfg(feature = "server")]

@@ -33,8 +33,9 @@ use crate::health::HealthCheck;
 ///
 /// # Access
 ///
-/// On a loopback address, everyone on the machine may read. Requests whose `Host` is neither an IP address nor
-/// `localhost` are refused, so that pages of other sites cannot read through a browser. On any other address, only
+/// On a loopback address, everyone on the machine may read. Without authentication, on any address, requests are
+/// refused whose `Host` may be of another site (see [`host`](Self::host)), so that pages of other sites cannot read
+/// through a browser. On any other address, only
 /// probes are served, unless [`token`](Self::token), [`token_reviews`](Self::token_reviews) or
 /// [`open_to_everyone`](Self::open_to_everyone) allows access. There is no TLS; use a proxy for it.
 ///
@@ -156,6 +157,16 @@ impl Console {
     /// They can read names of objects, changed fields and error texts of all controllers.
     pub fn open_to_everyone(self) -> Self {
         self.access(Access::Everyone)
+    }
+
+    /// Names the console for requests without authentication, such as `console.shop.example`; without a port.
+    ///
+    /// While no authentication is needed, requests with an unknown `Host` are refused, as a page of another site may
+    /// have sent them. IP addresses, `localhost`, names without a dot and names of Services are always known; add the
+    /// name of an Ingress.
+    pub fn host(mut self, name: impl Into<String>) -> Self {
+        self.settings.hosts = self.settings.hosts.with(name);
+        self
     }
 
     fn access(mut self, access: Access) -> Self {

@@ -82,7 +82,8 @@ impl Refusal {
 
     pub(super) fn host() -> Self {
         Self::forbidden(
-            "the Host header is neither an IP address nor localhost: the request may come from another site",
+            "the Host header may be the name of another site: use an IP address, localhost or the name of a Service, \
+            or allow the name with `Console::host`",
         )
     }
 

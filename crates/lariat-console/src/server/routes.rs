@@ -7,6 +7,7 @@ use axum::extract::{Path, Request, State};
 use axum::middleware::map_response;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use http::request::Parts;
 use http::{HeaderValue, header};
 
 use super::answer::{Answered, Shared, typed};
@@ -37,7 +38,9 @@ pub(super) fn router(state: Arc<ServerState>) -> Router {
     ];
     for (path, probe) in probes {
         let all = move |State(state): Shared, request: Request| checks(state, probe, request);
-        let one = move |State(state): Shared, Path(name): Path<String>| check(state, probe, name);
+        let one = move |State(state): Shared, Path(name): Path<String>, request: Request| {
+            check(state, probe, name, request)
+        };
         router = router
             .route(path, get(all))
             .route(&format!("{path}/{{name}}"), get(one));
@@ -91,6 +94,7 @@ async fn metrics(State(state): Shared, request: Request) -> Answered {
     let (parts, _) = request.into_parts();
     if state.open_metrics {
         state.check(&parts)?;
+        state.check_host(&parts)?;
     } else {
         state.enter(&parts, Permission::Metrics).await?;
     }
@@ -103,21 +107,28 @@ async fn metrics(State(state): Shared, request: Request) -> Answered {
 
 /// Serves a probe. A kubelet has no token, so there is no authentication.
 async fn checks(state: Arc<ServerState>, probe: Probe, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
     let checks = state.checkup.checks().await;
-    let parameters = request.uri().query().unwrap_or_default();
-    probed(answer(probe, &checks, parameters))
+    let parameters = parts.uri.query().unwrap_or_default();
+    probed(&state, &parts, answer(probe, &checks, parameters))
 }
 
-async fn check(state: Arc<ServerState>, probe: Probe, name: String) -> Response {
+async fn check(state: Arc<ServerState>, probe: Probe, name: String, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
     let checks = state.checkup.checks().await;
     match answer_one(probe, &checks, &name) {
-        Some(answer) => probed(answer),
+        Some(answer) => probed(&state, &parts, answer),
         None => Refusal::not_found("the probe has no check of this name").into_response(),
     }
 }
 
-/// Returns the response of a probe.
-fn probed(Answer { status, body }: Answer) -> Response {
+/// Returns the response of a probe, with its reasons if the `Host` is allowed.
+///
+/// A kubelet looks at the status only, and may be configured to send any `Host`.
+fn probed(state: &ServerState, parts: &Parts, Answer { status, body }: Answer) -> Response {
+    let is_brief = state.check_host(parts).is_err();
+    let brief = if status.is_success() { "ok" } else { "failed" };
+    let body = if is_brief { brief.to_owned() } else { body };
     let mut response = typed(TEXT, body);
     *response.status_mut() = status;
     response

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use lariat_controller::metrics::prometheus_client::registry::Registry;
+use lariat_http::Hosts;
 
 use crate::access::Access;
 use crate::health::{HealthCheck, Limits};
@@ -22,6 +23,8 @@ pub(super) struct Settings {
     pub(super) name: Option<String>,
     pub(super) version: Option<String>,
     pub(super) access: Access,
+    /// The names of the console, for requests without authentication.
+    pub(super) hosts: Hosts,
     pub(super) open_metrics: bool,
     pub(super) actions: bool,
     pub(super) limits: Limits,
@@ -39,6 +42,7 @@ impl Default for Settings {
             name: None,
             version: None,
             access: Access::default(),
+            hosts: Hosts::default(),
             open_metrics: false,
             actions: false,
             limits: Limits::default(),

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use axum::http::request::Parts;
 use lariat_controller::metrics::prometheus_client::registry::Registry;
 use lariat_core::{Gvk, clock};
-use lariat_http::{LONGEST_URL, User, names_this_machine};
+use lariat_http::{Hosts, LONGEST_URL, User};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -39,6 +39,7 @@ pub(super) struct ServerState {
     pub(super) checkup: Checkup,
     pub(super) registry: Registry,
     pub(super) access: Access,
+    hosts: Hosts,
     pub(super) open_metrics: bool,
     pub(super) actions: bool,
     pub(super) log_filter: Option<Arc<dyn LogFilter>>,
@@ -74,6 +75,7 @@ impl ServerState {
             samples: Samples::default(),
             registry,
             access: settings.access,
+            hosts: settings.hosts,
             open_metrics: settings.open_metrics,
             actions: settings.actions,
             log_filter: settings.log_filter,
@@ -107,19 +109,29 @@ impl ServerState {
         Ok(user.await?)
     }
 
-    /// Checks the length of the URL and the `Host`.
+    /// Checks the length of the URL, and the `Host` if there is no authentication.
     pub(super) fn check(&self, parts: &Parts) -> Result<(), Refusal> {
         let uri = &parts.uri;
         let length = uri.path().len() + uri.query().map_or(0, |query| 1 + query.len());
         if length > LONGEST_URL {
             return Err(Refusal::long_url(LONGEST_URL));
         }
-        // DNS rebinding: a page of another site can make its own name resolve to this machine. Its requests have that
-        // name as `Host`.
-        if self.is_loopback && self.access.is_open() && !names_this_machine(&parts.headers) {
-            return Err(Refusal::host());
+        if self.access.is_open() {
+            self.check_host(parts)?;
         }
         Ok(())
+    }
+
+    /// Checks the `Host` of a request that needs no authentication.
+    ///
+    /// A page of another site can make its own name resolve to this address (DNS rebinding). Its requests have that
+    /// name as `Host`.
+    pub(super) fn check_host(&self, parts: &Parts) -> Result<(), Refusal> {
+        if self.hosts.allow(&parts.headers) {
+            Ok(())
+        } else {
+            Err(Refusal::host())
+        }
     }
 
     /// Returns the permissions of a user.

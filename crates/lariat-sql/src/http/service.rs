@@ -9,7 +9,7 @@ use std::{fmt, io};
 use axum::Router;
 use http::HeaderMap;
 use lariat_core::Gvk;
-use lariat_http::{AuthError, TokenReviews};
+use lariat_http::{AuthError, Hosts, TokenReviews};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -60,6 +60,7 @@ const WATCHES: Limit = Limit {
 pub struct SqlService {
     kinds: Vec<SqlKind>,
     auth: Auth,
+    hosts: Hosts,
     sight: Option<Sight>,
     pages: Pages,
     requests: Limit,
@@ -92,6 +93,7 @@ impl SqlService {
         Self {
             kinds: sql.kinds().cloned().collect(),
             auth: Auth::Unset,
+            hosts: Hosts::default(),
             sight: None,
             pages: PAGES,
             requests: REQUESTS,
@@ -127,11 +129,20 @@ impl SqlService {
     /// Accepts requests without authentication, as the user `system:anonymous`.
     ///
     /// Everything is visible unless [`visible`](Self::visible) restricts it: anyone who can reach the address can read
-    /// what the program may read. [`serve`](Self::serve) on a loopback address refuses requests whose `Host` is neither
-    /// an IP address nor `localhost`, so that pages of other sites cannot send requests from a browser.
+    /// what the program may read. Requests are refused whose `Host` may be of another site (see [`host`](Self::host)),
+    /// so that pages of other sites cannot send requests from a browser.
     pub fn open_to_everyone(self) -> Self {
         let auth = Auth::open();
         Self { auth, ..self }
+    }
+
+    /// Names the service for requests without authentication, such as `sql.shop.example`; without a port.
+    ///
+    /// While no authentication is needed, requests with an unknown `Host` are refused. IP addresses, `localhost`, names
+    /// without a dot and names of Services are always known.
+    pub fn host(self, name: impl Into<String>) -> Self {
+        let hosts = self.hosts.with(name);
+        Self { hosts, ..self }
     }
 
     /// Shows users the objects that the API server lets them list, by reviews.
@@ -263,13 +274,14 @@ impl SqlService {
     /// # let _ = router; }
     /// ```
     pub fn into_router(self) -> Router {
-        self.router(false)
+        self.router()
     }
 
     /// Serves HTTP/1.1 on an address until it is [stopped](Self::stop_with).
     ///
-    /// There are at most 1,024 connections; further ones wait. A client has 30 seconds to send a head, and is
-    /// disconnected if it does not read for 30 seconds. At the stop watches end, and running requests have 10 seconds.
+    /// There are at most 1,024 connections; a further client takes the place of the one that has been idle for the
+    /// longest time. A client has 30 seconds to send a head, and is disconnected if it does not read for 30 seconds. At
+    /// the stop watches end, and running requests have 10 seconds.
     ///
     /// # Errors
     ///
@@ -293,15 +305,12 @@ impl SqlService {
     ///
     /// Dropping the future closes all connections.
     pub async fn serve_on(self, listener: TcpListener) -> io::Result<()> {
-        let is_loopback = listener.local_addr()?.ip().is_loopback();
         let stopping = self.stopping.clone();
-        // With authentication a page of another site has no token to send, so any `Host` is fine.
-        let is_local = is_loopback && self.auth.is_open();
-        lariat_http::serve("the SQL service", listener, self.router(is_local), stopping).await;
+        lariat_http::serve("the SQL service", listener, self.router(), stopping).await;
         Ok(())
     }
 
-    fn router(self, is_local: bool) -> Router {
+    fn router(self) -> Router {
         let kinds: BTreeMap<String, SqlKind> = self
             .kinds
             .into_iter()
@@ -322,7 +331,8 @@ impl SqlService {
             heartbeat: self.heartbeat,
             longest_watch: Some(self.longest_watch).filter(|_| !is_endless),
             stopping: self.stopping,
-            is_local,
+            // With authentication a page of another site has no token to send, so any `Host` is fine.
+            hosts: Some(self.hosts).filter(|_| is_open),
             openapi,
         }))
     }

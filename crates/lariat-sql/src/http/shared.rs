@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::http::request::Parts;
 use bytes::Bytes;
 use lariat_core::Gvk;
-use lariat_http::LONGEST_URL;
+use lariat_http::{Hosts, LONGEST_URL};
 use tokio_util::sync::CancellationToken;
 
 use super::auth::Auth;
@@ -32,8 +32,8 @@ pub(super) struct ServiceState {
     pub(super) heartbeat: Duration,
     pub(super) longest_watch: Option<Duration>,
     pub(super) stopping: CancellationToken,
-    /// Whether the `Host` of a request must be this machine.
-    pub(super) is_local: bool,
+    /// The names of the service, if requests need no authentication.
+    pub(super) hosts: Option<Hosts>,
     pub(super) openapi: Bytes,
 }
 
@@ -51,7 +51,11 @@ impl ServiceState {
         if length > LONGEST_URL {
             return Err(Refusal::long_url(LONGEST_URL));
         }
-        if self.is_local && !lariat_http::names_this_machine(&request.headers) {
+        if self
+            .hosts
+            .as_ref()
+            .is_some_and(|hosts| !hosts.allow(&request.headers))
+        {
             return Err(Refusal::host());
         }
         Ok(())

@@ -89,7 +89,8 @@ impl Refusal {
     }
 
     pub(super) fn host() -> Self {
-        let message = "the Host header is neither an IP address nor localhost: a page of another site may have sent the request";
+        let message = "the Host header may be the name of another site: use an IP address, localhost or the name of \
+            a Service, or allow the name with `SqlService::host`";
         Self::forbidden(message)
     }
 

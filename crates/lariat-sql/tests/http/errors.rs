@@ -83,7 +83,7 @@ async fn a_cache_that_is_not_there_yet_is_to_be_asked_again() {
 }
 
 #[tokio::test]
-async fn long_urls_and_strange_hosts_are_refused() {
+async fn long_url_and_host_of_a_public_site_are_refused() {
     let mut bench = Bench::new().await;
     let client = bench.open().await;
     let long = format!("{MAPS}?search={}", "a".repeat(17_000));

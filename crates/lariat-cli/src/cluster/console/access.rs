@@ -4,7 +4,7 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
-use lariat_http::{bearer, is_same, names_this_machine};
+use lariat_http::{Hosts, bearer, is_same};
 
 use super::page::POLICY;
 use super::reply::Refusal;
@@ -35,7 +35,7 @@ impl Access {
         // Against DNS rebinding: a page of another site can give its own host name the address 127.0.0.1. On other
         // addresses
         // the names of the console are not known, and there is a token.
-        if self.is_local && !names_this_machine(headers) {
+        if self.is_local && !Hosts::default().allow(headers) {
             return Err(Refusal::new(
                 StatusCode::FORBIDDEN,
                 "the Host header is refused: use the address of the console, or localhost",
