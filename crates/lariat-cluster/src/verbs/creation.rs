@@ -9,7 +9,7 @@ use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
 use lariat_apimachinery::validation;
 use lariat_core::ObjectKey;
 
-use super::{admit, normalize, ownership, signers};
+use super::{admit, normalize, ownership, signers, storage_limits};
 use crate::access::User;
 use crate::admission::{self, Request};
 use crate::conversion;
@@ -129,7 +129,8 @@ impl Creation<'_> {
                 }
                 return Ok(Created::DryRun(object));
             }
-            let object = conversion::stored(self.server, self.resource, object).await?;
+            let mut object = conversion::stored(self.server, self.resource, object).await?;
+            storage_limits::fit(self.resource, &key, &mut object)?;
             match self.commit_in_quota(&key, &object)? {
                 Ok(stored) => return Ok(Created::Stored(stored)),
                 Err(WriteError::Raced) if attempt < attempts => {}

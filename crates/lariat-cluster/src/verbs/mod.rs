@@ -22,6 +22,7 @@ mod read;
 mod reviews;
 mod schemes;
 mod signers;
+mod storage_limits;
 mod subresources;
 mod update;
 mod watch;

@@ -10,7 +10,7 @@ use lariat_apimachinery::validation;
 use lariat_core::ObjectKey;
 
 use super::answer::Answer;
-use super::{create, escalation, ownership, signers};
+use super::{create, escalation, ownership, signers, storage_limits};
 use crate::admission;
 use crate::conversion;
 use crate::server::Server;
@@ -206,7 +206,7 @@ pub(super) async fn store_changed(
         let shown = with_link(call, object, link);
         return Ok(Some(Answer::unstored(&shown, current.revision())));
     }
-    let replacement = stored_form(call, replacement).await?;
+    let replacement = stored_form(call, current.key(), replacement).await?;
     let replaced = replace(&call.server, &call.resource, current, &replacement);
     Ok(replaced.map(|stored| match replacement {
         Replacement::Deleted(object) => Answer::unstored(&object, current.revision()),
@@ -226,14 +226,17 @@ fn with_link<'a>(call: &Call, object: &'a Object, link: String) -> Cow<'a, Objec
     Cow::Owned(object)
 }
 
-/// Converts a replacement to the version in which objects of its kind are stored.
+/// Converts a replacement to the version in which objects of its kind are stored, and limits its size.
 pub(super) async fn stored_form(
     call: &Call,
+    key: &ObjectKey,
     replacement: Replacement,
 ) -> Result<Replacement, ApiError> {
     Ok(match replacement {
         Replacement::Changed(object) => {
-            Replacement::Changed(conversion::stored(&call.server, &call.resource, object).await?)
+            let mut object = conversion::stored(&call.server, &call.resource, object).await?;
+            storage_limits::fit(&call.resource, key, &mut object)?;
+            Replacement::Changed(object)
         }
         other => other,
     })

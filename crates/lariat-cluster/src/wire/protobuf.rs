@@ -46,6 +46,11 @@ pub(crate) fn read(
     })
 }
 
+/// Returns the size of an object in protobuf; `None` for custom kinds.
+pub(crate) fn size(object: &Object) -> Option<usize> {
+    protobuf::encode(object).map(|encoded| encoded.len())
+}
+
 /// Encodes an answer that is one JSON document; `None` for custom kinds.
 pub(crate) fn write(json: &[u8]) -> Option<Bytes> {
     let object: Object = serde_json::from_slice(json).ok()?;

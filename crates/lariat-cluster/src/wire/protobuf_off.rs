@@ -17,6 +17,11 @@ pub(crate) fn read(_: &[u8], _: &str, _: &str) -> Result<Document, ApiError> {
     Err(ApiError::unsupported_media_type(ACCEPTED))
 }
 
+/// Measures nothing.
+pub(crate) fn size(_: &Object) -> Option<usize> {
+    None
+}
+
 /// Writes nothing.
 pub(crate) fn write(_: &[u8]) -> Option<Bytes> {
     None

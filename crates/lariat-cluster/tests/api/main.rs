@@ -75,6 +75,7 @@ mod reads;
 mod services;
 mod snapshots;
 mod sockets;
+mod storage_limits;
 mod stored_objects;
 mod tables;
 mod tokens;

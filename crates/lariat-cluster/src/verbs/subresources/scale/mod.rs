@@ -261,7 +261,7 @@ async fn store_scaled(
     if dry_run {
         return shown(call, &after, current).map(Some);
     }
-    let replacement = update::stored_form(call, replacement).await?;
+    let replacement = update::stored_form(call, current.key(), replacement).await?;
     match update::replace(&call.server, &call.resource, current, &replacement) {
         Some(stored) => shown(call, &after, &stored).map(Some),
         None => Ok(None),
