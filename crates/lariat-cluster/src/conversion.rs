@@ -43,7 +43,7 @@ pub(crate) async fn present(
             let mut converted = converted.map_err(ApiError::internal)?;
             let mut object = converted.pop().unwrap_or_default();
             // A webhook may answer fields that the schema does not have.
-            strategy::conform(resource, &mut object);
+            strategy::prune(resource, &mut object);
             let revision = stored.revision().to_string();
             metadata_mut(&mut object).insert("resourceVersion".into(), revision.into());
             object
@@ -133,7 +133,7 @@ where
         .into_iter()
         .zip(revisions)
         .map(|(mut object, revision)| {
-            strategy::conform(resource, &mut object);
+            strategy::prune(resource, &mut object);
             let shown = stamped(resource, object, revision);
             cache.put(resource, &shown);
             shown
@@ -210,7 +210,7 @@ pub(crate) async fn between(
             let converted = convert(server, conversion, &wanted, vec![object]).await;
             let mut converted = converted.map_err(ApiError::internal_error)?;
             let mut object = converted.pop().unwrap_or_default();
-            strategy::conform(to, &mut object);
+            strategy::prune(to, &mut object);
             object
         }
         _ => view::in_version(from, to, object),

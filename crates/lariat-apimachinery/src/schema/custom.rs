@@ -32,12 +32,15 @@ pub fn custom(schema: Option<&Value>) -> Schema {
     reader.metadata = Some(reader.import(known, metadata));
     // What the API server assumes for a CRD without a schema.
     let open = serde_json::json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-    let root = reader.object(schema.unwrap_or(&open), true);
+    let root = reader.object(schema.unwrap_or(&open), true, false);
     Schema {
         root: reader.types.add(root),
         types: Arc::new(reader.types),
     }
 }
+
+/// Keeps members that a schema does not know, also below it for their owners.
+const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
 
 /// A text or a number.
 const ANY_SCALAR: Scalar = Scalar::Quantity;
@@ -51,15 +54,19 @@ struct Reader {
 }
 
 impl Reader {
-    fn read(&mut self, schema: &Value) -> TypeId {
+    /// Reads a schema; `preserves` if one above it preserves unknown fields.
+    fn read(&mut self, schema: &Value, preserves: bool) -> TypeId {
         let is = |keyword: &str| schema[keyword] == Value::Bool(true);
+        let preserves = preserves || is(PRESERVE);
         let read = if is("x-kubernetes-int-or-string") {
             // Checked first, since such a schema has no `type`. That of the built-in type admits anything.
             Type::Scalar(ANY_SCALAR)
         } else {
             match schema["type"].as_str() {
-                Some("array") => self.list(schema),
-                Some("object") => self.object(schema, is("x-kubernetes-embedded-resource")),
+                Some("array") => self.list(schema, preserves),
+                Some("object") => {
+                    self.object(schema, is("x-kubernetes-embedded-resource"), preserves)
+                }
                 // As in Go, a string with a format other than `byte` is untyped for field ownership.
                 Some("string") => match schema["format"].as_str() {
                     None | Some("" | "byte") => Type::Scalar(Scalar::String),
@@ -74,14 +81,14 @@ impl Reader {
         self.types.add(read)
     }
 
-    fn list(&mut self, schema: &Value) -> Type {
+    fn list(&mut self, schema: &Value, preserves: bool) -> Type {
         let keys = schema["x-kubernetes-list-map-keys"]
             .as_array()
             .into_iter()
             .flatten()
             .filter_map(Value::as_str);
         Type::List(List {
-            item: self.read(&schema["items"]),
+            item: self.read(&schema["items"], preserves),
             kind: match schema["x-kubernetes-list-type"].as_str() {
                 Some("set") => ListKind::Set,
                 Some("map") => ListKind::Map(keys.map(|key| Cow::Owned(key.to_owned())).collect()),
@@ -91,16 +98,25 @@ impl Reader {
     }
 
     /// Reads a map or a struct; a resource always has a type and metadata.
-    fn object(&mut self, schema: &Value, is_resource: bool) -> Type {
+    ///
+    /// A struct is open, for members of any type, if it or a schema above it preserves unknown fields, or if it has no
+    /// properties. Members that are not preserved have owners, although they are pruned.
+    ///
+    /// Source: `visitSpec` and `parseObject` in `k8s.io/kube-openapi/pkg/schemaconv`.
+    fn object(&mut self, schema: &Value, is_resource: bool, preserves: bool) -> Type {
         let atomic = schema["x-kubernetes-map-type"] == "atomic";
         // A structural schema has either these or properties, never both.
         if schema["additionalProperties"].is_object() {
-            let value = self.read(&schema["additionalProperties"]);
+            let value = self.read(&schema["additionalProperties"], preserves);
             return Type::Map(Map { value, atomic });
         }
         let properties = schema["properties"].as_object();
-        let preserves = schema["x-kubernetes-preserve-unknown-fields"] == Value::Bool(true)
-            || schema["additionalProperties"] == Value::Bool(true);
+        let has_properties = is_resource || properties.is_some_and(|all| !all.is_empty());
+        let preserves = preserves || schema[PRESERVE] == Value::Bool(true);
+        let is_open = match &schema["additionalProperties"] {
+            Value::Bool(allows) => *allows,
+            _ => preserves || !has_properties,
+        };
         let required = schema["required"].as_array().into_iter().flatten();
         let required: HashSet<&str> = required.filter_map(Value::as_str).collect();
         let mut fields = Vec::new();
@@ -111,7 +127,7 @@ impl Reader {
             }
             fields.push(Field {
                 name: Cow::Owned(name.clone()),
-                type_id: self.read(property),
+                type_id: self.read(property, preserves),
                 required: required.contains(name.as_str()),
                 default: property.get("default").cloned(),
                 values: None,
@@ -124,7 +140,7 @@ impl Reader {
         if is_resource {
             fields.extend(self.resource_fields());
         }
-        let open = preserves.then(|| self.types.add(Type::Any));
+        let open = is_open.then(|| self.types.add(Type::Any));
         Type::Struct(Struct {
             atomic,
             open,

@@ -63,8 +63,24 @@ fn refined(resource: &Resource, stored: &Stored) -> Option<Object> {
         return None;
     }
     let mut object = stored.object();
-    with_value(&mut object, |object| refine(schema, object));
+    with_value(&mut object, |object| {
+        // Defaults are those of the version that is stored, as Go fills them in when it decodes an object.
+        let decoded = resource.storage_schema.as_ref().unwrap_or(schema);
+        decoded.default(object);
+        schema.prune(object);
+    });
     Some(object)
+}
+
+/// Prunes an object that was converted to the version of a resource.
+///
+/// It gets no defaults of that version, as those were due when it was decoded.
+///
+/// Source: `schemaCoercingConverter` in `k8s.io/apiextensions-apiserver/pkg/apiserver`.
+pub(crate) fn prune(resource: &Resource, object: &mut Object) {
+    if let Some(schema) = &resource.schema {
+        with_value(object, |object| schema.prune(object));
+    }
 }
 
 /// Fills in defaults and zero values of objects that the server composed.

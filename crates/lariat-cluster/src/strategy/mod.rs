@@ -32,7 +32,7 @@ pub(crate) use builtin::runtime_classes::check_overhead;
 pub(crate) use builtin::workloads::read_annotations;
 pub(crate) use check::check;
 pub(crate) use conditions::{set_condition, status_mut};
-pub(crate) use custom::{complete, conform, refine_stored, store, type_mismatch};
+pub(crate) use custom::{complete, prune, refine_stored, store, type_mismatch};
 pub(crate) use decode::{read, read_applied};
 pub(crate) use finalizers::{FOREGROUND, ORPHAN, finalizers_in_spec};
 pub(crate) use growth::check_growth;

@@ -4,7 +4,7 @@ use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;
 use lariat_apimachinery::schema;
 
-use super::custom::conform;
+use super::custom::prune;
 use super::{autoscalers, custom};
 use crate::store::{Draft, EventType, Stored};
 
@@ -71,7 +71,7 @@ pub(crate) fn in_version(from: &Resource, to: &Resource, object: Object) -> Obje
     };
     to.set_type(&mut object);
     if to.rules.custom {
-        conform(to, &mut object);
+        prune(to, &mut object);
     } else if converter.is_some() {
         schema::fill_zeros(to.types().root(), &mut object);
     }

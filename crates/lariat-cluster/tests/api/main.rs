@@ -58,6 +58,7 @@ mod loaded;
 mod metadata;
 mod namespaces;
 mod negotiation;
+mod open_schemas;
 mod own_objects;
 mod pages;
 mod paths;
@@ -79,6 +80,7 @@ mod storage_limits;
 mod stored_objects;
 mod tables;
 mod tokens;
+mod version_defaults;
 mod watches;
 #[cfg(feature = "webhooks")]
 mod webhooks;
