@@ -4,6 +4,7 @@
 
 #[cfg(test)]
 mod answers;
+mod approval;
 mod conversion;
 mod costs;
 mod lists;
@@ -21,6 +22,7 @@ mod tests;
 mod tolerated;
 mod version;
 
+pub use approval::approval_condition;
 pub use prepare::{CLEANUP, prepare_create, prepare_status, prepare_update, set_defaults};
 pub use review::{ask_conversion, read_conversion};
 pub use spec::{validate, validate_status};

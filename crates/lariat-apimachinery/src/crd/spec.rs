@@ -1,14 +1,12 @@
 //! What is wrong with a CRD, and with a change of one.
 
 use std::collections::HashSet;
-use std::sync::LazyLock;
 
-use regex::Regex;
 use serde_json::Value;
 
 use super::parts::{array, flag, text};
 use super::tolerated::Tolerated;
-use super::{conversion, lists, names, schema, version};
+use super::{approval, conversion, lists, names, schema, version};
 use crate::cause::StatusCause;
 use crate::checks::formats::dns_subdomain;
 use crate::kinds::Definition;
@@ -16,9 +14,6 @@ use crate::names::check_dns_1035;
 use crate::object::{Object, metadata_text};
 use crate::structural::Structural;
 use crate::structural::any_schema;
-
-const APPROVAL: &str = "api-approved.kubernetes.io";
-const APPROVAL_HELP: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
 
 /// Validates a CRD, which replaces `old` if there is one.
 ///
@@ -61,7 +56,7 @@ pub fn validate(object: &Object, old: Option<&Object>) -> Vec<StatusCause> {
     // The status comes after the specification, in the order of `ValidateCustomResourceDefinition`.
     causes.extend(names::check(accepted, "status.acceptedNames", false));
     causes.extend(check_stored_versions(spec, status));
-    causes.extend(check_approval(object, old, text(spec, "group")));
+    causes.extend(approval::check(object, old));
     if flag(spec, "preserveUnknownFields")
         && !old_spec.is_some_and(|old| flag(old, "preserveUnknownFields"))
     {
@@ -281,70 +276,6 @@ fn check_stored_versions(spec: &Value, status: &Value) -> Vec<StatusCause> {
         }
     }
     causes
-}
-
-/// Checks that groups of Kubernetes itself are used only with an approval.
-fn check_approval(object: &Object, old: Option<&Object>, group: &str) -> Option<StatusCause> {
-    let ends = |domain: &str| group == domain || group.ends_with(&format!(".{domain}"));
-    if !ends("k8s.io") && !ends("kubernetes.io") {
-        return None;
-    }
-    let approval = Approval::of(object);
-    // An approval that stays as good or bad as it was is no reason to refuse a change.
-    if old.is_some_and(|old| Approval::of(old) == approval) {
-        return None;
-    }
-    let field = format!("metadata.annotations[{APPROVAL}]");
-    let rule = "protected groups must have approval annotation";
-    match approval {
-        Approval::Given | Approval::Bypassed => None,
-        Approval::Missing => {
-            let rule = format!("{rule} {APPROVAL:?}, {APPROVAL_HELP}");
-            Some(StatusCause::required(&field, &rule))
-        }
-        Approval::Invalid => {
-            let rule = format!(
-                "{rule} {APPROVAL:?} with either a URL or a reason starting with \"unapproved\", \
-                 {APPROVAL_HELP}"
-            );
-            let text = metadata_annotation(object, APPROVAL);
-            Some(StatusCause::invalid(&field, &text.into(), &rule))
-        }
-    }
-}
-
-fn metadata_annotation<'a>(object: &'a Object, name: &str) -> &'a str {
-    let annotations = object
-        .get("metadata")
-        .map(|metadata| &metadata["annotations"]);
-    annotations.map_or("", |annotations| text(annotations, name))
-}
-
-/// A URL with a scheme and a host, as `url.ParseRequestURI` reads it.
-static LINK: LazyLock<Regex> = LazyLock::new(|| {
-    let form = r#"^[a-zA-Z][a-zA-Z0-9+.-]*://([^/?@[:cntrl:]]*@)?[^/?@:#%\\^`{|} [:cntrl:]]+(:[0-9]*)?([/?][^[:cntrl:]]*)?$"#;
-    Regex::new(form).expect("it is a constant, and tested")
-});
-
-/// What the annotation of a CRD says about its approval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Approval {
-    Missing,
-    Bypassed,
-    Given,
-    Invalid,
-}
-
-impl Approval {
-    // `GetAPIApprovalState`.
-    fn of(object: &Object) -> Self {
-        match metadata_annotation(object, APPROVAL) {
-            "" => Self::Missing,
-            text if text.starts_with("unapproved") => Self::Bypassed,
-            text if LINK.is_match(text) => Self::Given,
-            _ => Self::Invalid,
-        }
-    }
 }
 
 fn is_established(object: &Object) -> bool {

@@ -54,7 +54,7 @@ pub(super) fn volume(object: &mut Object) {
 }
 
 /// Sets the phase of a volume or a claim that has none to `Pending`.
-fn pending(object: &mut Object) {
+pub(super) fn pending(object: &mut Object) {
     if let Some(status) = made(object, "status") {
         set(status, "phase", "Pending");
     }

@@ -2,9 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::amounts;
 use super::members::{each, has, inner, made, set, set_text, text};
-use super::pod;
+use super::{amounts, others, pod};
 use crate::object::{Object, metadata_mut};
 
 /// Fills in the spec of a kind with a Pod template.
@@ -99,7 +98,7 @@ pub(super) fn stateful_set(object: &mut Object) {
             // Claim templates are whole objects, and conversion writes their type.
             set(claim, "apiVersion", "v1");
             set(claim, "kind", "PersistentVolumeClaim");
-            set(claim, "status", json!({"phase": "Pending"}));
+            others::pending(claim);
             if let Some(spec) = inner(claim, "spec") {
                 set(spec, "volumeMode", "Filesystem");
                 amounts::round_resources(spec);

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lariat_apimachinery::crd::CLEANUP;
+use lariat_apimachinery::crd::{CLEANUP, approval_condition};
 use lariat_apimachinery::kinds::{Definition, Names, Resource, TableId, qualified, resources_of};
 use lariat_apimachinery::object::{Object, finalizers, metadata_mut};
 use serde_json::{Value, json};
@@ -120,6 +120,11 @@ impl Definitions {
     fn step(&mut self, crd: &CrdReconcile<'_>, accepted: &mut Accepted) {
         if crd.stored.is_deleting() {
             self.take_away(crd);
+        } else if let Some(approval) = crd.new_approval() {
+            // The next step follows this write.
+            let mut object = crd.object.clone();
+            crd.set_condition(&mut object, approval);
+            crd.write(Part::Status, object);
         } else if let Err(error) = self.bring_in(crd, accepted) {
             self.refuse(crd, &error);
         }
@@ -332,6 +337,16 @@ impl CrdReconcile<'_> {
         let mut conditions = self.status().get("conditions")?.as_array()?.iter();
         let condition = conditions.find(|condition| condition["type"] == kind)?;
         condition[member].as_str()
+    }
+
+    /// Returns the condition of its approval, unless it has that already.
+    fn new_approval(&self) -> Option<Value> {
+        let approval = approval_condition(&self.object)?;
+        let kind = approval["type"].as_str()?;
+        let is_written = ["status", "reason", "message"]
+            .iter()
+            .all(|member| self.of_condition(kind, member) == approval[*member].as_str());
+        Some(approval).filter(|_| !is_written)
     }
 
     /// Returns the names it was given, or those it asks for if it was given none.

@@ -1,10 +1,13 @@
 //! Encoding an object with a gap where its resource version will be.
 
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use lariat_apimachinery::object::{Object, finalizers};
 use lariat_core::{Labels, ObjectKey};
+use serde::Serialize;
 use serde_json::Value;
+use serde_json::ser::{Formatter, Serializer};
 
 use super::object::Draft;
 
@@ -98,5 +101,62 @@ fn member(json: &mut Vec<u8>, name: &str, value: &Value) {
     let write = "writing JSON to memory cannot fail";
     serde_json::to_writer(&mut *json, name).expect(write);
     json.push(b':');
-    serde_json::to_writer(&mut *json, value).expect(write);
+    let mut serializer = Serializer::with_formatter(json, GoNumbers);
+    value.serialize(&mut serializer).expect(write);
+}
+
+/// Writes JSON without spaces, and numbers as Go does.
+///
+/// Source: `floatEncoder` in Go's `encoding/json`.
+struct GoNumbers;
+
+impl Formatter for GoNumbers {
+    fn write_u64<W: ?Sized + Write>(&mut self, writer: &mut W, value: u64) -> io::Result<()> {
+        // Go reads an integer that does not fit into an `int64` as a `float64`.
+        match i64::try_from(value) {
+            Ok(value) => self.write_i64(writer, value),
+            #[expect(clippy::cast_precision_loss, reason = "Go loses the same digits")]
+            Err(_) => self.write_f64(writer, value as f64),
+        }
+    }
+
+    fn write_f64<W: ?Sized + Write>(&mut self, writer: &mut W, value: f64) -> io::Result<()> {
+        let size = value.abs();
+        if size == 0.0 || (1e-6..1e21).contains(&size) {
+            return write!(writer, "{value}");
+        }
+        let text = format!("{value:e}");
+        // Go writes the sign of a positive exponent.
+        let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        let sign = if exponent.starts_with('-') { "" } else { "+" };
+        write!(writer, "{digits}e{sign}{exponent}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_as_by_a_genuine_server() {
+        // Answers of a kube-apiserver 1.36.
+        for (sent, shown) in [
+            ("9223372036854775807", "9223372036854775807"),
+            ("9223372036854775808", "9223372036854776000"),
+            ("18446744073709551615", "18446744073709552000"),
+            ("-9223372036854775809", "-9223372036854776000"),
+            ("1e20", "100000000000000000000"),
+            ("1e21", "1e+21"),
+            ("123456789012345678901234", "1.2345678901234569e+23"),
+            ("1e-6", "0.000001"),
+            ("1e-7", "1e-7"),
+            ("1.5e-9", "1.5e-9"),
+            ("0.1", "0.1"),
+            ("4.9e-324", "5e-324"),
+        ] {
+            let mut json = vec![b'{'];
+            member(&mut json, "x", &serde_json::from_str(sent).unwrap());
+            assert_eq!(String::from_utf8(json).unwrap(), format!("{{\"x\":{shown}"));
+        }
+    }
 }

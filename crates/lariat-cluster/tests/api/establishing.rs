@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 use lariat_cluster::{Cluster, Time};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::bench::{Bench, DEFINITIONS, text};
@@ -128,4 +128,38 @@ async fn an_established_definition_is_served_under_the_names_it_gets() {
         condition(&bench, "NamesAccepted").await["reason"],
         "NoConflicts"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn approval_condition_follows_the_annotation_of_a_protected_group() {
+    let bench = Bench::new().await;
+    let mut gates = definition("gates", "Gate", "Namespaced");
+    gates["metadata"] = json!({
+        "name": "gates.demo.k8s.io", "annotations": {"api-approved.kubernetes.io": "unapproved, a test"},
+    });
+    gates["spec"]["group"] = json!("demo.k8s.io");
+    bench.define(&gates).await;
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gates.demo.k8s.io";
+    let conditions = async || {
+        let crd = bench.get(path).await.json();
+        let conditions = crd["status"]["conditions"].as_array().unwrap().clone();
+        let text = |condition: &Value| {
+            let text = |member: &str| condition[member].as_str().unwrap_or_default().to_owned();
+            format!("{} {} {}", text("type"), text("status"), text("message"))
+        };
+        conditions.iter().map(text).collect::<Vec<String>>()
+    };
+    let rest = [
+        "NamesAccepted True no conflicts found",
+        "Established True the initial names have been accepted",
+    ];
+    let approval = "KubernetesAPIApprovalPolicyConformant";
+    let first = format!("{approval} False not approved: \"unapproved, a test\"");
+    assert_eq!(conditions().await, [&first, rest[0], rest[1]]);
+    let link = "https://x.example/1";
+    let annotations = json!({"annotations": {"api-approved.kubernetes.io": link}});
+    bench.merge(path, json!({"metadata": annotations})).await;
+    let second = format!("{approval} True approved in {link}");
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(conditions().await, [&second, rest[0], rest[1]]);
 }

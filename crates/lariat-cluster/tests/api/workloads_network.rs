@@ -140,7 +140,8 @@ async fn the_claims_of_a_stateful_set_are_made_and_bound() {
     let bench = bench(Workloads::default()).await;
     let claim = json!({"metadata": {"name": "data"}, "spec": {
         "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}},
-    }});
+        // As Go's encoder writes a template.
+    }, "status": {}});
     let set = json!({"metadata": {"name": "db"}, "spec": {
         "replicas": 2, "serviceName": "db", "selector": {"matchLabels": {"app": "db"}},
         "template": {
@@ -149,7 +150,9 @@ async fn the_claims_of_a_stateful_set_are_made_and_bound() {
         },
         "volumeClaimTemplates": [claim],
     }});
-    make(&bench, STATEFUL_SETS, &set).await;
+    let made = make(&bench, STATEFUL_SETS, &set).await;
+    let template = &made["spec"]["volumeClaimTemplates"][0];
+    assert_eq!(template["status"], json!({"phase": "Pending"}));
     settle().await;
     let claims = items(&bench, CLAIMS).await;
     let names: Vec<&str> = claims
