@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use crate::error::LeaseError;
 
 /// client-go's `JitterFactor`.
@@ -213,6 +215,17 @@ impl Lease {
                  with a letter or digit"
             )
         })
+    }
+
+    /// Explains why a lease was not renewed in time, by a renewal that was due at `due` and began at `began`.
+    pub(crate) fn not_renewed(&self, due: Instant, began: Instant) -> String {
+        let late = began.saturating_duration_since(due);
+        if late < self.retry_period {
+            return format!("it was not renewed within {:?}", self.renew_deadline);
+        }
+        // The server had no part in it.
+        let silent = late + self.retry_period;
+        format!("no renewal was attempted for {silent:.1?}: the process or its runtime stood still")
     }
 
     /// Returns the lease duration in whole seconds, rounded up.

@@ -89,6 +89,22 @@ impl Elector {
         self.leadership.clone()
     }
 
+    /// Returns the same elector, which sends its requests through another client.
+    ///
+    /// Both have one [leadership](Self::leadership); run only one of them at a time.
+    ///
+    /// A client has tasks on the runtime that it was created on. An elector that runs where handlers cannot block its
+    /// thread needs a client of that runtime.
+    #[must_use]
+    pub fn through(&self, client: Client) -> Self {
+        Self {
+            api: Api::namespaced(client, self.leadership.namespace()),
+            config: self.config.clone(),
+            leadership: self.leadership.clone(),
+            refusals: Refusals::default(),
+        }
+    }
+
     /// Sets the leadership to standby before a further [run](Self::run).
     ///
     /// After a run the leadership is [`LeadershipState::Ended`](crate::LeadershipState::Ended) until the next run is
@@ -186,8 +202,9 @@ impl<'a> Campaign<'a> {
     async fn run(&mut self) -> String {
         self.acquire().await;
         loop {
-            time::sleep(self.elector.config.retry_period).await;
-            if let Err(reason) = self.renew().await {
+            let due = Instant::now() + self.elector.config.retry_period;
+            time::sleep_until(due).await;
+            if let Err(reason) = self.renew(due).await {
                 return reason;
             }
         }
@@ -208,9 +225,9 @@ impl<'a> Campaign<'a> {
         }
     }
 
-    /// Renews the lease, with as many attempts as fit before the deadline.
-    async fn renew(&mut self) -> Result<(), String> {
-        let deadline = self.deadline;
+    /// Renews the lease, with as many attempts as fit before the deadline; `due` is when to begin.
+    async fn renew(&mut self, due: Instant) -> Result<(), String> {
+        let (deadline, began) = (self.deadline, Instant::now());
         let tries = async {
             loop {
                 match self.attempt().await {
@@ -224,10 +241,7 @@ impl<'a> Campaign<'a> {
         // The deadline of the last answered renewal, not one that begins with this attempt: other processes count from
         // that renewal.
         let renewed = time::timeout_at(deadline, tries).await;
-        renewed.unwrap_or_else(|_| {
-            let after = self.elector.config.renew_deadline;
-            Err(format!("it was not renewed within {after:?}"))
-        })
+        renewed.unwrap_or_else(|_| Err(self.elector.config.not_renewed(due, began)))
     }
 
     /// Makes one attempt to acquire or renew the lease.

@@ -100,6 +100,29 @@ impl RingMember {
         self.membership.shards.clone()
     }
 
+    /// Returns the same member, which sends its requests through another client.
+    ///
+    /// Both have one [membership](Self::leadership); run only one of them at a time. See [`Elector::through`].
+    ///
+    /// [`Elector::through`]: crate::Elector::through
+    #[must_use]
+    pub fn through(&self, client: Client) -> Self {
+        let Membership {
+            shards,
+            leadership,
+            config,
+            ..
+        } = &self.membership;
+        Self {
+            membership: Membership {
+                api: Api::namespaced(client, leadership.namespace()),
+                shards: shards.clone(),
+                leadership: leadership.clone(),
+                config: config.clone(),
+            },
+        }
+    }
+
     /// Sets the membership to standby before a further [run](Self::run).
     ///
     /// After a run the membership is [`LeadershipState::Ended`](crate::LeadershipState::Ended) until the next run is

@@ -388,7 +388,8 @@ impl<'a> Term<'a> {
 
     /// Renews the lease, with as many attempts as fit before the deadline.
     async fn renew(&mut self) -> Result<(), String> {
-        let (deadline, after) = (self.deadline(), self.member.config.lease.renew_deadline);
+        let config = &self.member.config.lease;
+        let (deadline, due, began) = (self.deadline(), self.renew_at, Instant::now());
         let tries = async {
             loop {
                 match self.lease_renewed().await {
@@ -399,7 +400,7 @@ impl<'a> Term<'a> {
             }
         };
         let renewed = time::timeout_at(deadline, tries).await;
-        renewed.unwrap_or_else(|_| Err(format!("its lease was not renewed within {after:?}")))
+        renewed.unwrap_or_else(|_| Err(config.not_renewed(due, began)))
     }
 
     /// Makes one attempt to renew the lease.

@@ -6,7 +6,7 @@ use crate::bench::{Bench, Replica, SECOND};
 use lariat_cluster::faults::{Action, Refusal, Rule};
 use lariat_lease::{LeadershipState, Lease, LeaseError};
 use serde_json::json;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, advance, sleep};
 
 #[tokio::test(start_paused = true)]
 async fn one_of_three_leads_and_the_others_know_whom_they_wait_for() {
@@ -211,6 +211,29 @@ async fn a_leader_whose_lease_is_given_to_another_by_hand_ends_at_its_next_renew
     let error = one.ended().await.expect_err("it is lost");
     assert!(error.to_string().contains("someone holds it"), "{error}");
     assert!(began.elapsed() <= 2 * SECOND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn elector_that_stood_still_says_no_renewal_was_attempted() {
+    let bench = Bench::new().await;
+    let mut one = bench.led_by("one").await;
+    // Its task is not polled meanwhile.
+    advance(60 * SECOND).await;
+    let error = one.ended().await.expect_err("it is lost").to_string();
+    assert!(
+        error.contains("no renewal was attempted for 60.0s"),
+        "{error}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn elector_without_answers_says_the_lease_was_not_renewed() {
+    let bench = Bench::new().await;
+    let mut one = bench.led_by("one").await;
+    let silence = Rule::new(Action::NoAnswer).client("one");
+    bench.cluster.faults().add(silence);
+    let error = one.ended().await.expect_err("it is lost").to_string();
+    assert!(error.contains("it was not renewed within 10s"), "{error}");
 }
 
 #[tokio::test(start_paused = true)]
