@@ -19,6 +19,7 @@ mod multiplex;
 mod observed;
 mod pool;
 mod request;
+mod separate;
 mod shared;
 mod single;
 mod socket;
@@ -34,5 +35,6 @@ pub use gate::{GateDecision, PendingWrite, WriteGate, WriteReceipt, WriteResult}
 pub use identity::{ClientIdentity, IdentityError};
 pub use multiplex::Http2;
 pub use shared::{KindClient, SharedClientFactory};
+pub(crate) use single::Single;
 pub use write::WriteVerb;
 pub(crate) use write::{KindCache, OF_THE_OBJECT, Sent, Write, WriteObserver};

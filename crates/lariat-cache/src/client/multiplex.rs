@@ -23,6 +23,7 @@ use super::driven;
 use super::liveness::{Liveness, TEST_PATH, TestedBody};
 use super::pool::{OpenError, Pool, Sent};
 use super::request;
+use super::separate::{Recipe, RecipeSlot};
 use crate::requests::ServerSlot;
 
 /// Whether requests share connections by HTTP/2.
@@ -62,7 +63,8 @@ pub(super) async fn client(config: Config, http2: Http2) -> Result<Client, Crede
     *test.uri_mut() = Uri::from_static(TEST_PATH);
     let mirror = tower::service_fn(|request| future::ready(Ok::<_, Infallible>(request)));
     let Ok(test) = layers.clone().service(mirror).oneshot(test).await;
-    let wire = Wire::new(config, http2, test).await?;
+    let recipe = Recipe::new(config.clone(), http2);
+    let wire = Wire::new(config, http2, test, recipe).await?;
     Ok(Client::new(layers.service(wire), namespace))
 }
 
@@ -91,6 +93,8 @@ struct Connections {
     speaks: Mutex<Option<Speaks>>,
     /// Whether the protocol is set by the options rather than negotiated.
     is_fixed: bool,
+    /// Makes a client with connections of its own, for who asks in a request.
+    recipe: Recipe,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,7 +107,12 @@ impl Wire {
     /// Prepares requests to the server of a configuration.
     ///
     /// `test` is the request that tests liveness.
-    async fn new(config: Config, http2: Http2, test: Request<()>) -> Result<Self, CredentialError> {
+    async fn new(
+        config: Config,
+        http2: Http2,
+        test: Request<()>,
+        recipe: Recipe,
+    ) -> Result<Self, CredentialError> {
         let url = config.cluster_url.clone();
         let speaks = match http2 {
             Http2::PriorKnowledge => Some(Speaks::Http2),
@@ -120,6 +129,7 @@ impl Wire {
                 pool: Pool::new(http2 == Http2::PriorKnowledge),
                 speaks: Mutex::new(speaks),
                 is_fixed: speaks.is_some(),
+                recipe,
             }),
         })
     }
@@ -313,6 +323,9 @@ impl Service<Request<Body>> for Wire {
         *request.version_mut() = Version::HTTP_11;
         if let Some(slot) = request.extensions().get::<ServerSlot>() {
             slot.note(&shared.url);
+        }
+        if let Some(slot) = request.extensions().get::<RecipeSlot>() {
+            slot.fill(&shared.recipe);
         }
         Box::pin(async move { shared.send(request).await })
     }

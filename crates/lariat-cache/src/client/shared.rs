@@ -16,6 +16,7 @@ use super::answer::ANSWER_TIMEOUT;
 use super::gate::WriteGate;
 use super::identity::{ClientIdentity, IdentityError};
 use super::observed::Observed;
+use super::separate::Separate;
 use super::write::{KindCache, Sent, Write, WriteObserver};
 use crate::mapper::{MapperError, RestMapper};
 use crate::requests::{CountedClient, RequestStatus};
@@ -196,6 +197,33 @@ impl SharedClientFactory {
             answer_timeout: self.shared.answer_timeout,
         };
         Client::new(observed, namespace)
+    }
+
+    /// Returns a client with connections and credentials of its own.
+    ///
+    /// Its tasks belong to the current runtime. A program on two runtimes needs it: the connections of a client stand
+    /// still while the runtime is blocked that the client was created on. Its requests are counted with those of the factory; no gate is called, and its writes are
+    /// not applied to caches. An exec plugin of the configuration is run for it too.
+    ///
+    /// The first request goes through the factory's connections. If the factory's client was not created by
+    /// [`connect`](crate::connect) or a similar function, all requests do.
+    ///
+    /// ```no_run
+    /// use lariat::cache::SharedClientFactory;
+    ///
+    /// # fn example(clients: &SharedClientFactory) {
+    /// let client = clients.separate_client();
+    /// # let _ = client; }
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics outside a tokio runtime.
+    #[must_use]
+    pub fn separate_client(&self) -> Client {
+        let base = self.shared.base.clone();
+        let namespace = base.uncounted().default_namespace().to_owned();
+        Client::new(Separate::new(base), namespace)
     }
 
     /// Returns the requests that were sent so far, with their results.

@@ -11,19 +11,19 @@ use parking_lot::Mutex;
 /// A caller during an attempt gets its result, also a failure. So a server that does not answer costs all callers one
 /// timeout, and not one after the other. An attempt runs as long as a caller waits for it. A call with another key
 /// starts another attempt, which replaces the previous one for later callers.
-pub(super) struct Single<T: Clone, K = ()> {
+pub(crate) struct Single<T: Clone, K = ()> {
     running: Mutex<Option<(K, WeakShared<BoxFuture<'static, T>>)>>,
 }
 
 impl<T: Clone, K: PartialEq> Single<T, K> {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             running: Mutex::new(None),
         }
     }
 
     /// Returns the running attempt, or starts one.
-    pub(super) fn join(
+    pub(crate) fn join(
         &self,
         key: K,
         start: impl FnOnce() -> BoxFuture<'static, T>,

@@ -102,10 +102,6 @@ impl SharedCacheFactory {
     }
 
     /// Returns the informer of a kind; all calls for a kind return the same one.
-    ///
-    /// # Panics
-    ///
-    /// Panics outside a tokio runtime, if the factory is running and the kind is new.
     #[must_use]
     pub fn for_kind(&self, gvk: impl Into<Gvk>) -> Informer {
         self.informer(gvk.into(), None)
@@ -114,10 +110,6 @@ impl SharedCacheFactory {
     /// Returns the informer of a kind that is read from a [`Source`] of the caller.
     ///
     /// If the kind already has an informer, that one is returned, with the source that it has.
-    ///
-    /// # Panics
-    ///
-    /// Panics as [`for_kind`](Self::for_kind) does.
     #[must_use]
     pub fn for_source(&self, gvk: impl Into<Gvk>, source: Arc<dyn Source>) -> Informer {
         self.informer(gvk.into(), Some(source))
@@ -178,10 +170,6 @@ impl SharedCacheFactory {
     }
 
     /// Returns the informer of a kind whose resource is known, without discovery.
-    ///
-    /// # Panics
-    ///
-    /// Panics as [`for_kind`](Self::for_kind) does.
     #[must_use]
     pub fn for_resource_kind(&self, resource: &ResourceKind) -> Informer {
         // Kept until the informer refers to it.

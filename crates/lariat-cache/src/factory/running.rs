@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures::future::OptionFuture;
 use lariat_core::Gvk;
 use lariat_flight::Recorder;
+use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::{self, Instant};
 use tokio_util::sync::CancellationToken;
@@ -25,6 +26,8 @@ pub(super) struct Kind {
 pub(super) struct RunningInformers {
     stop: CancellationToken,
     tasks: TaskTracker,
+    /// The runtime of the start. Kinds may be requested on threads without one.
+    runtime: Handle,
 }
 
 impl Kind {
@@ -34,10 +37,14 @@ impl Kind {
 }
 
 impl RunningInformers {
+    /// # Panics
+    ///
+    /// Outside a tokio runtime.
     pub(super) fn new() -> Self {
         Self {
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
+            runtime: Handle::current(),
         }
     }
 
@@ -46,7 +53,8 @@ impl RunningInformers {
         kind.core.begin();
         let stop = self.stop.child_token();
         kind.stop = Some(stop.clone());
-        self.tasks.spawn(Arc::clone(&kind.core).run(stop));
+        let run = Arc::clone(&kind.core).run(stop);
+        self.tasks.spawn_on(run, &self.runtime);
     }
 
     /// Writes the records of the flight recorder until the stop.

@@ -28,6 +28,12 @@ impl CountedClient {
         }
     }
 
+    /// Returns another client that shares the counters with this one.
+    pub(crate) fn counting(&self, client: Client) -> Self {
+        let totals = Arc::clone(&self.totals);
+        Self { client, totals }
+    }
+
     /// Returns the client that does not count.
     pub(crate) fn uncounted(&self) -> &Client {
         &self.client

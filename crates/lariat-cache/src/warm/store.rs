@@ -1,22 +1,23 @@
 //! The files of a factory: which file a kind has, and the identity of the cluster.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use std::{fmt, io};
 
+use futures::FutureExt;
 use http::Request;
 use lariat_core::{Gvk, ResourceVersion, describe};
 use lariat_seal::{Context, Sealing, is_always_sealed};
 use serde::Deserialize;
-use tokio::sync::OnceCell;
 use tokio::time;
 
 use super::header::{Cold, FORMAT, Found, Header};
 use super::keys::Keys;
 use super::source::WarmSourceError;
 use super::{file, sealed};
+use crate::client::Single;
 use crate::requests::CountedClient;
 use crate::store::Store;
 
@@ -208,7 +209,9 @@ impl WarmStore {
 #[derive(Clone)]
 pub(crate) struct ClusterUid {
     client: CountedClient,
-    uid: Arc<OnceCell<String>>,
+    uid: Arc<OnceLock<String>>,
+    /// All kinds share an attempt, also a failed one: they start and stop together.
+    asking: Arc<Single<Result<String, Arc<WarmSourceError>>>>,
     explained: Arc<AtomicBool>,
 }
 
@@ -217,17 +220,26 @@ impl ClusterUid {
         Self {
             client,
             uid: Arc::default(),
+            asking: Arc::new(Single::new()),
             explained: Arc::default(),
         }
     }
 
     /// Returns the uid, which is requested until the API server has answered once.
     pub(crate) async fn uid(&self) -> Result<String, Cold> {
-        let uid = self.uid.get_or_try_init(|| async {
-            let asked = self.ask().await;
-            asked.map_err(|error| Cold::UnknownCluster(describe(&*error)))
-        });
-        uid.await.cloned()
+        let asked = self.asked().await;
+        asked.map_err(|error| Cold::UnknownCluster(describe(&**error)))
+    }
+
+    /// Returns the uid, from the answer to a request that all waiters share.
+    async fn asked(&self) -> Result<String, Arc<WarmSourceError>> {
+        if let Some(uid) = self.uid.get() {
+            return Ok(uid.clone());
+        }
+        let this = self.clone();
+        let ask = || async move { this.ask().await.map_err(Arc::new) }.boxed();
+        let uid = self.asking.join((), ask).await?;
+        Ok(self.uid.get_or_init(|| uid).clone())
     }
 
     /// Returns the uid, if the API server has answered.
@@ -243,13 +255,14 @@ impl ClusterUid {
         let (mut pause, longest) = PAUSES;
         let mut errors = 0;
         loop {
-            let asked = self.uid.get_or_try_init(|| self.ask()).await;
-            let Err(error) = asked else { return true };
+            let Err(error) = self.asked().await else {
+                return true;
+            };
             let answered = error.downcast_ref().and_then(code);
             errors += u32::from(answered.is_some());
             if errors > ERRORS || matches!(answered, Some(401 | 403 | 404)) {
                 if !self.explained.swap(true, Ordering::Relaxed) {
-                    let reason = describe(&*error);
+                    let reason = describe(&**error);
                     tracing::info!(
                         reason,
                         "kinds are listed at the next start: the program may not get the namespace kube-system, which identifies the cluster"
