@@ -46,6 +46,7 @@
 //! | `metrics` | `lariat_controller::metrics`, counters and histograms for a registry of `prometheus-client` |
 
 // In layers, the lowest first: a module uses only modules above it in this list.
+mod apart;
 mod enqueue;
 mod error;
 mod gate;
@@ -75,6 +76,7 @@ mod factory;
 #[cfg(feature = "metrics")]
 pub mod metrics;
 
+pub use apart::run_apart;
 pub use controller::{CallRecord, ControllerOptions, Registration, RunRecord, SharedController};
 pub use enqueue::{Enqueue, EnqueueError};
 pub use error::{RegisterError, RunError, StartError, StopError, Unfinished, UnknownHandler};

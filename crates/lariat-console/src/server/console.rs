@@ -1,13 +1,12 @@
 //! The builder of a console.
 
 use std::fmt;
-use std::net::TcpListener as StdListener;
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_controller::metrics::prometheus_client::registry::Registry;
 use lariat_http::TokenReviews;
-use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 
 use super::error::ServeError;
@@ -273,8 +272,8 @@ impl Console {
     ///
     /// It is not possible to listen on the address, or there is no tokio runtime.
     pub fn start(self) -> Result<ConsoleServer, ServeError> {
-        let runtime = Handle::try_current().map_err(|_| ServeError::NoRuntime)?;
-        let _entered = runtime.enter();
+        // The server has a thread of its own, which ends with the program's runtime.
+        Handle::try_current().map_err(|_| ServeError::NoRuntime)?;
         let listener = self.listen().map_err(|source| ServeError::Listen {
             address: self.address.clone(),
             source,
@@ -297,9 +296,9 @@ impl Console {
 
     /// Listens on the address. Blocking, so that an error is returned at once and not from a task.
     fn listen(&self) -> std::io::Result<TcpListener> {
-        let listener = StdListener::bind(&self.address)?;
+        let listener = TcpListener::bind(&self.address)?;
         listener.set_nonblocking(true)?;
-        TcpListener::from_std(listener)
+        Ok(listener)
     }
 }
 

@@ -1,9 +1,10 @@
 //! The handle of a running server.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener as StdListener};
 use std::sync::Arc;
 
+use lariat_controller::run_apart;
 use tokio::net::TcpListener;
 use tokio::time::{self, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
@@ -40,7 +41,7 @@ pub struct ConsoleServer {
 impl ConsoleServer {
     /// Starts the tasks of a server: one that serves, and one that takes samples.
     pub(super) fn spawn(
-        listener: TcpListener,
+        listener: StdListener,
         address: SocketAddr,
         state: Arc<ServerState>,
     ) -> Self {
@@ -49,24 +50,21 @@ impl ConsoleServer {
         let (tasks, stop) = (TaskTracker::new(), state.stopping.clone());
         let router = routes::router(Arc::clone(&state));
         let (members, end) = (state.members.clone(), stop.clone());
-        tasks.spawn(async move {
+        let sampled = Arc::clone(&state);
+        // Handlers may block the threads of the program's runtime, and probes must not fail with them.
+        tasks.spawn(run_apart("lariat-console", async move {
+            let listener = match TcpListener::from_std(listener) {
+                Ok(listener) => listener,
+                Err(error) => return tracing::error!(%error, "console cannot be served"),
+            };
             let serving = lariat_http::serve("the console", listener, router, end.clone());
             // The server ends when all factories have stopped, or when `shutdown` cancels the same token.
             let ended = async {
                 end.run_until_cancelled(members.ended()).await;
                 end.cancel();
             };
-            tokio::join!(serving, ended);
-        });
-        let sampled = Arc::clone(&state);
-        tasks.spawn(stop.clone().run_until_cancelled_owned(async move {
-            let mut ticks = time::interval(PERIOD);
-            // After a pause of the process there is nothing to make up for.
-            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            loop {
-                ticks.tick().await;
-                sampled.samples.take(&sampled.members);
-            }
+            let sampling = end.run_until_cancelled(sample(sampled));
+            tokio::join!(serving, ended, sampling);
         }));
         tasks.close();
         tracing::info!(%address, "console is listening");
@@ -113,6 +111,17 @@ impl ConsoleServer {
     /// Cancel safe: dropping the future changes nothing.
     pub async fn ended(&self) {
         self.tasks.wait().await;
+    }
+}
+
+/// Takes samples at regular intervals, for ever.
+async fn sample(state: Arc<ServerState>) {
+    let mut ticks = time::interval(PERIOD);
+    // After a pause of the process there is nothing to make up for.
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        state.samples.take(&state.members);
     }
 }
 

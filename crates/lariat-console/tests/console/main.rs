@@ -6,6 +6,7 @@ mod logs;
 
 mod access;
 mod actions;
+mod blocked;
 mod canary;
 mod health;
 mod life;

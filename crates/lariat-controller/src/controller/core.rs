@@ -49,7 +49,8 @@ pub(crate) struct ControllerCore {
     lanes: Arc<Lanes>,
     history: History,
     failures: Failures,
-    activity: Activity,
+    /// Shared with the watchdog, weakly.
+    activity: Arc<Activity>,
     flight: Option<ControllerFlight>,
     detector: Arc<Detector>,
     options: ControllerOptions,
@@ -72,6 +73,7 @@ impl ControllerCore {
         flight: Option<Recorder>,
     ) -> Self {
         let gvk = informer.gvk().clone();
+        let activity = Arc::new(Activity::new(gvk.clone()));
         let (ageing, fair) = options.turns();
         let flight = flight.map(|recorder| ControllerFlight::new(recorder, &gvk, ageing, fair));
         let queue = options.queue(flight.as_ref());
@@ -106,7 +108,7 @@ impl ControllerCore {
             lanes,
             history: History::new(options.runs_remembered()),
             failures,
-            activity: Activity::default(),
+            activity,
             flight,
             detector,
             options,
@@ -152,7 +154,7 @@ impl ControllerCore {
         &self.failures
     }
 
-    pub(crate) fn activity(&self) -> &Activity {
+    pub(crate) fn activity(&self) -> &Arc<Activity> {
         &self.activity
     }
 
@@ -438,6 +440,7 @@ impl ControllerCore {
             cache: self.informer.status(),
             queue: self.queue.stats(),
             workers: Some(self.working.load(Ordering::Relaxed)).filter(|workers| *workers > 0),
+            blocked: self.activity.blocked(),
             handlers,
             deregistered: gone,
             hot_loops: self.detector.status(),

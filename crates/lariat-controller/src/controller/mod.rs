@@ -37,7 +37,7 @@ mod sources;
 mod verdict;
 mod worker;
 
-pub(crate) use activity::Doing;
+pub(crate) use activity::{Activity, Doing, Finding, Found, Looks, is_report};
 pub(crate) use core::ControllerCore;
 pub(crate) use feed::cause;
 pub use history::{CallRecord, RunRecord};

@@ -81,7 +81,7 @@ pub(super) async fn run(
         if !runner.work.lanes().contains(lane.id()) || runner.is_held(lane) {
             continue;
         }
-        worker.calls(lane.name());
+        worker.calls(lane.name(), lane.is_limited());
         if !runner.admits(lane).await {
             continue;
         }

@@ -130,10 +130,6 @@ impl<K: View> SharedController<K> {
     /// # Errors
     ///
     /// The name is empty or taken, or an option is invalid. Nothing is registered.
-    ///
-    /// # Panics
-    ///
-    /// If called outside a tokio runtime while the factory runs, and this is the first use of the kind.
     pub fn register_handler(
         &self,
         name: &str,
@@ -173,11 +169,6 @@ impl<K: View> SharedController<K> {
     /// is registered in that time.
     ///
     /// This is lasso's `EnqueueKey`; its `Enqueue` is [`enqueue_rate_limited`](Self::enqueue_rate_limited).
-    ///
-    /// # Panics
-    ///
-    /// If called outside a tokio runtime while the factory runs, and this is the first use of the kind. The same holds
-    /// for all methods that enqueue.
     #[track_caller]
     pub fn enqueue(&self, key: &ObjectKey) {
         self.enqueue_after(key, Duration::ZERO);
@@ -296,10 +287,6 @@ impl<K: View> SharedController<K> {
     /// println!("{} pods, web-0 is cached: {}", cache.len(), pod.is_some());
     /// # Ok(()) }
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// If called outside a tokio runtime while the factory runs, and this is the first use of the kind.
     #[must_use]
     pub fn cache(&self) -> Cache<K> {
         self.slot.informer().cache()

@@ -80,7 +80,7 @@ pub(super) async fn work(core: Arc<ControllerCore>, stopping: Stopping) {
             continue;
         }
         worker.begin(work.key());
-        let run = run(&core, work, &draining, &worker);
+        let run = worker.polling(run(&core, work, &draining, &worker));
         // The run is polled first. One that completes immediately never polls the other futures, which are shared by
         // all workers of all kinds, and whose wakers would contend for a lock. `abort` was checked above.
         let done = tokio::select! {

@@ -99,6 +99,34 @@ impl FactoryBuilder {
         self
     }
 
+    /// Sets after which time a blocked thread is logged (default 2 seconds).
+    ///
+    /// A call blocks its thread while it computes, sleeps with `std::thread::sleep`, or waits for a lock or for
+    /// blocking I/O; call such code in [`tokio::task::spawn_blocking`]. A thread named `lariat-watchdog` looks at the
+    /// running calls four times within this time, but at least twice and at most a hundred times a second. It logs kind,
+    /// key and handler at level error, again after twice and four times the time and so on, and once more when the call
+    /// returns. It also logs if the runtime, of which it wakes a thread with each look, polls no task for so long, and
+    /// calls that have not ended after a minute, unless a [timeout](crate::HandlerOptions::timeout) limits them.
+    ///
+    /// Zero counts as ten milliseconds; [`Duration::MAX`] logs no blocked calls. The time is counted in looks, so a
+    /// suspended process is not taken for a blocked one. In a [simulation](lariat_core::clock::simulate) nothing is
+    /// logged.
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    /// use lariat::SharedControllerFactory;
+    ///
+    /// # fn example(client: kube::Client) {
+    /// let factory = SharedControllerFactory::builder(client)
+    ///     .blocked_after(Duration::from_millis(500))
+    ///     .build();
+    /// # let _ = factory; }
+    /// ```
+    pub fn blocked_after(mut self, limit: Duration) -> Self {
+        self.options.blocked_after = limit;
+        self
+    }
+
     /// Sets what a start does about a kind that is not served (default: it fails).
     pub fn missing_kind(self, missing: MissingKind) -> Self {
         self.caches(|caches| caches.missing_kind(missing))

@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use super::options::Options;
 use super::phase::FactoryPhase;
 use super::run::FactoryRun;
+use super::watchdog::Watched;
 use crate::controller::{ControllerCore, Kinds, Slot};
 use crate::many::{Follower, Follows};
 
@@ -31,6 +32,8 @@ pub(crate) struct FactoryCore {
     /// has several factories in one process, and each must number its runs the same way every time.
     pub(super) runs: Arc<AtomicU64>,
     pub(super) phase: watch::Sender<FactoryPhase>,
+    /// The calls that the watchdog of a run looks at.
+    pub(super) watched: Arc<Watched>,
 }
 
 /// The number of slots below which unused ones are kept.
@@ -61,6 +64,7 @@ impl FactoryCore {
             registering: Mutex::default(),
             runs: Arc::new(AtomicU64::new(1)),
             phase: watch::Sender::new(FactoryPhase::Idle),
+            watched: Arc::default(),
         }
     }
 

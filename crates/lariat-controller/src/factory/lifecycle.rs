@@ -104,7 +104,7 @@ impl SharedControllerFactory {
         if state.run.is_some() {
             return Err(StartError::AlreadyStarted);
         }
-        let mut run = FactoryRun::new(workers, core.options.default_workers());
+        let mut run = FactoryRun::new(workers, &core.options, &core.watched);
         let stopped = run.stopping.drain.clone();
         let default = core.options.default_workers();
         core.record(FactoryStep::Started, workers.or(default));
@@ -113,7 +113,8 @@ impl SharedControllerFactory {
         // spawned.
         if let Some(election) = &core.options.election {
             let (caches, timeout) = (core.caches.clone(), core.options.sync_timeout);
-            run.take_part(election, async move {
+            let clients = core.caches.clients();
+            run.take_part(election, clients, async move {
                 // If the future of the start was dropped, nothing else waits for the caches.
                 if start.await.is_err() {
                     while caches.wait_for_sync(timeout).await.is_err() {
@@ -239,8 +240,10 @@ impl SharedControllerFactory {
     ///
     /// The number of remaining keys is logged when the stop begins, and the running calls every few seconds.
     ///
-    /// A [lease](crate::FactoryBuilder::leader_election) is released when all calls have ended. If calls were dropped,
-    /// it is not released but expires, since a request that such a call has sent may still arrive.
+    /// The grace period bounds the wait for calls. A cache that is [saved for the next
+    /// start](lariat_cache::CacheFactoryBuilder::warm_restart) may take longer, up to ten seconds if the API server does
+    /// not answer. A [lease](crate::FactoryBuilder::leader_election) is released when all calls have ended, without waiting
+    /// for that. If calls were dropped, it is not released but expires, since a request that such a call has sent may still arrive.
     ///
     /// A handler that awaits the stop of its own factory waits for itself until the grace period is over, and is
     /// dropped. Spawn the stop on a task of its own, or resolve the `shutdown` of [`run`](Self::run).
@@ -275,8 +278,10 @@ impl SharedControllerFactory {
         let _stopped = PublishStopped(&self.core.phase);
         // Before the caches stop: it notes which of them are synced.
         run.begin_stop();
-        self.core.caches.stop().await;
-        let stopped = run.stop(self.core.options.grace_period).await;
+        // Together: the caches may have to wait for a server that does not answer, and the lease must not be held for so
+        // long. The first poll of the run's stop begins the drain.
+        let drained = run.stop(self.core.options.grace_period);
+        let (stopped, ()) = tokio::join!(drained, self.core.caches.stop());
         self.core.record(FactoryStep::Stopped, None);
         // Only now: the drained calls were recorded after the caches had stopped.
         self.core.caches.flush_flight().await;

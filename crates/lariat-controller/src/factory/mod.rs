@@ -5,7 +5,7 @@
 //! 1. `builder` and `options` configure a factory.
 //! 2. `core` is the state that all clones share: a slot per kind, and the present run. `factory` is the handle.
 //! 3. `lifecycle` starts and stops; `run` owns the tasks between start and stop; `stopping` logs the progress of a
-//!    stop; `phase` publishes where the factory is.
+//!    stop; `watchdog` names handlers that block their threads; `phase` publishes where the factory is.
 //! 4. `transaction` registers several handlers at once. `duplicates` warns of a second factory on the same cluster.
 
 mod builder;
@@ -18,6 +18,7 @@ mod phase;
 mod run;
 mod stopping;
 mod transaction;
+mod watchdog;
 
 pub use builder::FactoryBuilder;
 pub(crate) use core::FactoryCore;

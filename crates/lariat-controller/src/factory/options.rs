@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_cache::ContentFilter;
+use lariat_cache::{ContentFilter, SharedClientFactory};
 use lariat_core::Gvk;
 use lariat_lease::{Elector, Leadership, LeaseError, RingMember, Shards};
 
@@ -17,11 +17,16 @@ const SYNC_TIMEOUT: Duration = Duration::from_secs(120);
 /// The default grace period of a stop: controller-runtime's `GracefulShutdownTimeout`.
 const GRACE_PERIOD: Duration = Duration::from_secs(30);
 
+/// The default time for which a handler may block its thread until it is logged.
+const BLOCKED_AFTER: Duration = Duration::from_secs(2);
+
 /// The options of a factory.
 #[derive(Debug, Clone)]
 pub(super) struct Options {
     pub(super) sync_timeout: Duration,
     pub(super) grace_period: Duration,
+    /// How long a poll of a handler may last until it is logged.
+    pub(super) blocked_after: Duration,
     pub(super) default: ControllerOptions,
     pub(super) kinds: BTreeMap<Gvk, ControllerOptions>,
     pub(super) election: Option<Election>,
@@ -39,6 +44,21 @@ pub(super) enum Election {
 }
 
 impl Election {
+    /// Returns the same election, with connections of its own that this runtime drives.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime.
+    pub(super) fn through(&self, clients: &SharedClientFactory) -> Self {
+        match self {
+            Self::Leader(elector) => {
+                Self::Leader(Arc::new(elector.through(clients.separate_client())))
+            }
+            Self::Ring(member) => Self::Ring(Arc::new(member.through(clients.separate_client()))),
+            Self::Invalid(_) => self.clone(),
+        }
+    }
+
     /// Resets the leadership to standby, before a run waits for it.
     pub(super) fn standby(&self) {
         match self {
@@ -121,6 +141,7 @@ impl Default for Options {
         Self {
             sync_timeout: SYNC_TIMEOUT,
             grace_period: GRACE_PERIOD,
+            blocked_after: BLOCKED_AFTER,
             default: ControllerOptions::default(),
             kinds: BTreeMap::new(),
             election: None,

@@ -4,13 +4,17 @@ use std::future::Future;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use lariat_cache::SharedClientFactory;
 use lariat_lease::LeaseError;
+use tokio::runtime::Handle;
 use tokio::time;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::options::Election;
+use super::options::{Election, Options};
 use super::stopping::StopLog;
+use super::watchdog::{Watchdog, Watched};
+use crate::apart::{self, run_apart};
 use crate::controller::{ControllerCore, Doing, RunningController, Slot, Stopping};
 use crate::error::{StopError, Unfinished};
 use crate::many::Follower;
@@ -27,6 +31,10 @@ pub(super) struct FactoryRun {
     tasks: TaskTracker,
     controllers: Vec<StartedController>,
     election: Option<RunningElection>,
+    /// The runtime of the start. Kinds may be added from threads without one.
+    runtime: Handle,
+    watched: Arc<Watched>,
+    watchdog: Watchdog,
 }
 
 /// The election or ring this process takes part in.
@@ -78,15 +86,22 @@ struct StartedController {
 }
 
 impl FactoryRun {
-    /// `workers` is the number given to the start, `default_workers` the factory's.
-    pub(super) fn new(workers: Option<usize>, default_workers: Option<usize>) -> Self {
+    /// `workers` is the number given to the start.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime.
+    pub(super) fn new(workers: Option<usize>, options: &Options, watched: &Arc<Watched>) -> Self {
         Self {
             workers,
-            default_workers,
+            default_workers: options.default_workers(),
             stopping: Stopping::new(),
             tasks: TaskTracker::new(),
             controllers: Vec::new(),
             election: None,
+            runtime: Handle::current(),
+            watched: Arc::clone(watched),
+            watchdog: Watchdog::start(watched, options.blocked_after),
         }
     }
 
@@ -97,6 +112,7 @@ impl FactoryRun {
     pub(super) fn take_part(
         &mut self,
         election: &Election,
+        clients: &SharedClientFactory,
         synced: impl Future<Output = ()> + Send + 'static,
     ) {
         let (release, expire) = (CancellationToken::new(), CancellationToken::new());
@@ -110,7 +126,14 @@ impl FactoryRun {
         let tasks = TaskTracker::new();
         let (election, stop) = (election.clone(), release.clone().cancelled_owned());
         let (ended, expired) = (lost.clone(), expire.clone());
-        tasks.spawn(async move {
+        let watched = Arc::clone(&self.watched);
+        // The connections of the handlers are driven by tasks of their runtime, which may be blocked.
+        let separate = apart::is_apart().then(|| clients.clone());
+        let elected = async move {
+            let election = match &separate {
+                Some(clients) => election.through(clients),
+                None => election,
+            };
             let run = async {
                 match &election {
                     Election::Leader(elector) => elector.run(stop).await,
@@ -120,12 +143,14 @@ impl FactoryRun {
                 }
             };
             if let Some(Err(error)) = expired.run_until_cancelled(run).await {
+                let error = explained(error, watched.culprit());
                 // Set before the cancellation, so that tasks that it wakes find the reason.
                 let is_first = ended.reason.set(error).is_ok();
                 debug_assert!(is_first, "a lease is lost once");
                 ended.abort.cancel();
             }
-        });
+        };
+        tasks.spawn(run_apart("lariat-lease", elected));
         tasks.close();
         self.election = Some(RunningElection {
             tasks,
@@ -173,14 +198,17 @@ impl FactoryRun {
             filled,
         };
         let tasks = core.tasks();
-        self.tasks.spawn(tasks.track_future(controller.run()));
+        self.watched.add(core.activity());
+        let run = tasks.track_future(controller.run());
+        self.tasks.spawn_on(run, &self.runtime);
     }
 
     /// Starts a task that follows the served kinds.
     pub(super) fn follow(&self, follower: &Arc<Follower>) {
         let follower = Arc::clone(follower);
         let stop = self.stopping.drain.clone();
-        self.tasks.spawn(async move { follower.run(stop).await });
+        let run = async move { follower.run(stop).await };
+        self.tasks.spawn_on(run, &self.runtime);
     }
 
     /// Removes a controller that has ended. Its task ends by itself.
@@ -203,7 +231,13 @@ impl FactoryRun {
     }
 
     /// Drains the queues within the grace period, and joins all tasks.
-    pub(super) async fn stop(self, grace: Duration) -> Result<(), StopError> {
+    pub(super) async fn stop(mut self, grace: Duration) -> Result<(), StopError> {
+        let drained = self.drain(grace).await;
+        self.watchdog.end().await;
+        drained
+    }
+
+    async fn drain(&self, grace: Duration) -> Result<(), StopError> {
         for each in &self.controllers {
             // A drain covers only keys that are in the queue when it begins. Keys that wait at a handler's limit are
             // due, but outside the queue, so they are moved there first.
@@ -211,7 +245,7 @@ impl FactoryRun {
             each.core.queue().drain();
         }
         self.tasks.close();
-        let stop_log = StopLog::new(&self, grace);
+        let stop_log = StopLog::new(self, grace);
         if time::timeout(grace, stop_log.join()).await.is_ok() {
             stop_log.log_end();
             self.end_election(LeaseEnd::Release).await;
@@ -279,6 +313,17 @@ impl FactoryRun {
             .iter()
             .for_each(|each| each.core.activity().clear());
         unfinished
+    }
+}
+
+/// Adds to the error of a lost lease the handler that has blocked a thread, if there is one.
+fn explained(error: LeaseError, culprit: Option<String>) -> LeaseError {
+    match (error, culprit) {
+        (LeaseError::Lost { lease, reason }, Some(culprit)) => LeaseError::Lost {
+            lease,
+            reason: format!("{reason}; {culprit}"),
+        },
+        (error, _) => error,
     }
 }
 

@@ -78,10 +78,6 @@ impl Transaction {
     ///
     /// As for [`SharedController::register_handler`], or [`ForeignController`](RegisterError::ForeignController) if a
     /// controller belongs to another factory. No handler is registered, and nothing is created.
-    ///
-    /// # Panics
-    ///
-    /// If called outside a tokio runtime while the factory runs, and this is the first use of a kind.
     pub fn commit(self) -> Result<Vec<Registration>, RegisterError> {
         let _alone = self.factory.registering();
         // All checks come first, under the lock that every registration takes. So nothing can take a name between the

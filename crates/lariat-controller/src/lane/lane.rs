@@ -86,6 +86,11 @@ impl Lane {
         &self.callee.name
     }
 
+    /// Returns whether the handler's options limit how long a call takes.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.options.timeout.is_some_and(|limit| !limit.is_zero())
+    }
+
     pub(crate) fn handler(&self) -> &dyn AnyHandler {
         &*self.callee.handler
     }

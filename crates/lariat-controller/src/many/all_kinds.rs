@@ -74,10 +74,6 @@ impl<K: View> AllKinds<K> {
     ///
     /// The name is empty, or an option is invalid. A kind in which the name is taken is skipped; that is logged, and
     /// [`KindsRegistration::refused`] lists it. The registration there is tried again after each discovery.
-    ///
-    /// # Panics
-    ///
-    /// If called outside a tokio runtime while the factory runs.
     pub fn register_handler(
         &self,
         name: &str,

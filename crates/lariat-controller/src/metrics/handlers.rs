@@ -1,4 +1,4 @@
-//! Metrics of each handler, and of hot loops.
+//! Metrics of each handler, of blocked threads, and of hot loops.
 
 use std::fmt;
 
@@ -28,6 +28,12 @@ pub(super) fn write(kinds: &[Kind], out: &mut Output<'_>) -> fmt::Result {
         "lariat_handler_exhausted_total",
         "Failures after which the retries were exhausted.",
         each(kinds, |handler| handler.exhausted),
+    )?;
+    let blocked = |kind| (of_kind(kind), kind.status.blocked);
+    out.gauges(
+        "lariat_blocked_threads",
+        "Calls that have blocked a thread for longer than the limit.",
+        kinds.iter().map(blocked),
     )?;
     let hot_loops = |kind| (of_kind(kind), kind.status.hot_loops.len());
     out.gauges(

@@ -33,7 +33,7 @@
 //! | `workqueue_*` | client-go | kind with handlers |
 //! | `controller_runtime_*` | controller-runtime | kind with handlers |
 //! | `lasso_controller_*` | lasso | handler, cache |
-//! | `lariat_handler_*`, `lariat_hot_loops` | | handler, kind with handlers |
+//! | `lariat_handler_*`, `lariat_blocked_threads`, `lariat_hot_loops` | | handler, kind with handlers |
 //! | `lariat_cache_*`, `lariat_reflector_*` | | cache |
 //! | `rest_client_*` | client-go | factory |
 //! | `leader_election_*` | client-go | factory with a leader election |

@@ -80,6 +80,10 @@ fn kind(status: &ControllerStatus) -> Row {
         _ => cache.phase.to_string(),
     };
     let busy = match status.workers {
+        Some(workers) if status.blocked > 0 => {
+            let blocked = status.blocked;
+            format!("busy {}/{workers}, {blocked} blocked", queue.processing)
+        }
         Some(workers) => format!("busy {}/{workers}", queue.processing),
         None => "not running".to_owned(),
     };

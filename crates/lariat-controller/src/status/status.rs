@@ -133,6 +133,10 @@ pub struct ControllerStatus {
     pub queue: QueueStats,
     /// The number of workers; none if the controller does not run.
     pub workers: Option<usize>,
+    /// The number of calls that block their threads, as of the watchdog's last look.
+    ///
+    /// See [`blocked_after`](crate::FactoryBuilder::blocked_after).
+    pub blocked: usize,
     /// The handlers, in the order of their registration.
     pub handlers: Vec<HandlerStatus>,
     /// The sum of the counters of deregistered handlers; its name is empty.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
+use kube::api::{Api, PostParams};
 use kube::core::GroupVersionKind;
 use lariat_cache::Metadata;
 use lariat_cluster::Cluster;
@@ -14,6 +15,7 @@ use lariat_controller::{
 };
 use lariat_core::{Gvk, ResourceKind, Scope};
 use parking_lot::Mutex;
+use serde_json::json;
 use tokio::time::{self, Instant};
 
 use crate::bench::{Bench, SECOND, key, settle};
@@ -338,4 +340,39 @@ async fn a_type_whose_kind_is_not_installed_fails_the_start_immediately() {
         "{text}"
     );
     assert!(start.elapsed() < SECOND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn handler_registered_on_a_thread_without_runtime_is_called() {
+    let bench = Bench::new().await;
+    // The cache of one kind runs already, that of the other kind starts with its handler.
+    let _used = bench.config_maps.cache();
+    bench.start().await;
+    let (config_maps, nodes) = (
+        bench.config_maps.clone(),
+        bench.factory.for_object::<Node>(),
+    );
+    let called = Arc::new(Mutex::new(HashSet::new()));
+    let (of_map, of_node) = (Arc::clone(&called), Arc::clone(&called));
+    let on_map = move |cx: Context<ConfigMap>| {
+        of_map.lock().insert(cx.key().to_string());
+        async { HandlerResult::Ok(Outcome::done()) }
+    };
+    let on_node = move |cx: Context<Node>| {
+        of_node.lock().insert(cx.key().to_string());
+        async { HandlerResult::Ok(Outcome::done()) }
+    };
+    let plain = std::thread::spawn(move || {
+        config_maps.register_handler("map", on_map).map(drop)?;
+        nodes.register_handler("node", on_node).map(drop)
+    });
+    plain.join().expect("no panic").expect("registered");
+    bench.create("a").await;
+    let node = serde_json::from_value(json!({"metadata": {"name": "b"}})).expect("a Node");
+    let nodes = Api::<Node>::all(bench.cluster.client());
+    let created = nodes.create(&PostParams::default(), &node).await;
+    created.expect("created");
+    settle().await;
+    let expected = ["default/a", "b"].map(str::to_owned);
+    assert_eq!(*called.lock(), HashSet::from(expected));
 }

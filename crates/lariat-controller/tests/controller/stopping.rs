@@ -1,12 +1,21 @@
 //! Stops and restarts.
 
 use std::future::Future;
+use std::path::Path;
+use std::pin::pin;
 use std::time::Duration;
 
+use k8s_openapi::api::coordination::v1::Lease as Object;
 use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::Api;
+use lariat_cache::Metadata;
+use lariat_cluster::faults::{Action, Rule};
 use lariat_controller::{
-    Context, ControllerOptions, HotLoopOptions, Outcome, SharedControllerFactory, StartError,
+    Context, ControllerOptions, HandlerError, HotLoopOptions, Outcome, SharedControllerFactory,
+    StartError,
 };
+use lariat_core::Gvk;
+use lariat_lease::Lease;
 use tokio::time::{self, Instant};
 
 use crate::bench::{Bench, SECOND, key, settle};
@@ -395,4 +404,67 @@ async fn a_stop_that_has_to_wait_says_when_all_was_handled() {
         text.contains("all keys that were due were processed"),
         "{text}"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn stop_releases_the_lease_before_a_cache_has_been_saved() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("stop-with-warm-restart");
+    let saved = folder.clone();
+    let bench = Bench::with(|builder| {
+        builder
+            .leader_election(Lease::new("shop"))
+            .grace_period(2 * SECOND)
+            .caches(|caches| caches.warm_restart(saved))
+    })
+    .await;
+    // The saved caches are named after the cluster, which the server does not identify.
+    let silence = Rule::new(Action::NoAnswer)
+        .resource("namespaces")
+        .verb("get");
+    bench.cluster.faults().add(silence);
+    let calls = bench.on("retries", |_| async {
+        Err(HandlerError::from("not yet").retry_after(SECOND))
+    });
+    let others = ["Pod", "Service", "Secret", "Node"].map(|kind| {
+        let informer = bench.factory.caches().for_kind(Gvk::new("", "v1", kind));
+        informer.cache::<Metadata>()
+    });
+    bench.create("a").await;
+    bench.start().await;
+    settle().await;
+    let leadership = bench.factory.leadership().expect("an election");
+    assert!(leadership.acquired().await);
+    let asked = bench.cluster.journal().count("get", "namespaces");
+    let before = calls.len();
+    let mut stop = pin!(bench.factory.stop());
+    tokio::select! {
+        biased;
+        _ = &mut stop => panic!("the caches wait for ten seconds"),
+        () = leadership.lost() => {}
+    }
+    let leases = Api::<Object>::namespaced(bench.cluster.client(), "default");
+    let freed = async {
+        loop {
+            let lease = leases.get("shop").await.expect("a lease").spec;
+            let holder = lease.and_then(|spec| spec.holder_identity);
+            if holder.unwrap_or_default().is_empty() {
+                return;
+            }
+            time::sleep(SECOND / 10).await;
+        }
+    };
+    tokio::select! {
+        biased;
+        _ = &mut stop => panic!("the caches wait for ten seconds"),
+        () = freed => {}
+    }
+    stop.await.expect("nothing is left");
+    // The retry is kept for the next start, and all kinds share one request.
+    assert_eq!(calls.len(), before);
+    assert_eq!(
+        bench.cluster.journal().count("get", "namespaces"),
+        asked + 1
+    );
+    drop(others);
+    let _ = std::fs::remove_dir_all(&folder);
 }
