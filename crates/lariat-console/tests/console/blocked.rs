@@ -28,7 +28,7 @@ const SECOND: Duration = Duration::from_secs(1);
 /// How long a handler waits for the test; longer than the test waits for anything.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// A program on a runtime of its own, with handlers for the keys `block` and any others.
+/// A program on a runtime of its own, with a handler that blocks for some keys.
 struct Program {
     /// Ends the blocked call. Dropped before the runtime, whose drop waits for the call.
     release: Sender<()>,
@@ -81,7 +81,7 @@ impl Program {
     }
 }
 
-/// Makes a factory whose handler blocks its thread for the key `block` until it is released.
+/// Makes a factory whose handler blocks its thread for keys that begin with `block` until it is released.
 async fn factory(
     cluster: &Cluster,
     lease: Lease,
@@ -93,7 +93,7 @@ async fn factory(
         let (called, released) = (called.clone(), Arc::clone(&released));
         async move {
             let _ = called.send(cx.key().name().to_owned());
-            if cx.key().name() == "block" {
+            if cx.key().name().starts_with("block") {
                 let released = released.lock().expect("no panic");
                 // An error means that the test has failed, and ends.
                 let _ = released.recv_timeout(PATIENCE);
@@ -219,6 +219,28 @@ fn blocked_thread_of_one_delays_neither_probes_nor_lease() {
 #[test]
 fn blocked_thread_of_two_delays_neither_probes_nor_watches() {
     check(2, ClusterBuilder::listen);
+}
+
+#[test]
+fn blocked_call_is_named_after_a_restart_of_the_factory() {
+    let (outside, logs) = (outside(), Logs::begin());
+    let cluster = outside.block_on(Cluster::builder().listen().start());
+    let cluster = cluster.expect("a cluster");
+    let program = Program::start(&cluster, 2, Lease::new("shop"));
+    let restarted = async {
+        program.factory.stop().await.expect("nothing is left");
+        program.factory.start(2).await.expect("started again");
+        let leadership = program.factory.leadership().expect("an election");
+        assert!(leadership.acquired().await);
+    };
+    program.runtime.block_on(restarted);
+    outside.block_on(create(&cluster, "block-again"));
+    program.until_called("block-again");
+    let named = ["handler blocks its thread", "default/block-again"];
+    outside.block_on(until_logged(&logs, &named));
+    program.release.send(()).expect("the handler waits");
+    program.stop();
+    outside.block_on(cluster.shutdown());
 }
 
 #[test]

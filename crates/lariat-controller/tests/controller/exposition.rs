@@ -279,6 +279,7 @@ histogram lariat_handler_time_seconds_sum{ctx,kind,handler}
 histogram lariat_handler_lag_seconds_sum{ctx,kind,handler}
 counter lariat_handler_retries_total{ctx,kind,handler}
 counter lariat_handler_exhausted_total{ctx,kind,handler}
+gauge lariat_blocked_threads{ctx,kind}
 gauge lariat_hot_loops{ctx,kind}
 gauge lariat_cache_objects{ctx,kind}
 gauge lariat_cache_bytes{ctx,kind}
