@@ -6,6 +6,7 @@ use std::future;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::uri::Scheme;
 use http::{HeaderValue, Request, Response, StatusCode, Uri, Version, header};
@@ -63,9 +64,14 @@ pub(super) async fn client(config: Config, http2: Http2) -> Result<Client, Crede
     *test.uri_mut() = Uri::from_static(TEST_PATH);
     let mirror = tower::service_fn(|request| future::ready(Ok::<_, Infallible>(request)));
     let Ok(test) = layers.clone().service(mirror).oneshot(test).await;
-    let recipe = Recipe::new(config.clone(), http2);
+    let recipe = recipe(config.clone(), http2);
     let wire = Wire::new(config, http2, test, recipe).await?;
     Ok(Client::new(layers.service(wire), namespace))
+}
+
+/// Returns how to make further clients for a configuration.
+fn recipe(config: Config, http2: Http2) -> Recipe {
+    Recipe::new(move || client(config.clone(), http2).boxed())
 }
 
 /// An answer that is not HTTP.

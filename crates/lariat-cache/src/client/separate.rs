@@ -10,18 +10,19 @@ use std::task::{Context, Poll};
 
 use futures::future::BoxFuture;
 use http::{Request, Response};
+use kube::Client;
 use kube::client::Body;
-use kube::{Client, Config};
 use tokio::sync::OnceCell;
 use tower::{BoxError, Service};
 
 use super::credentials::CredentialError;
-use super::multiplex::{self, Http2};
 use crate::requests::CountedClient;
 
-/// Makes further clients of a configuration.
+/// Makes further clients of a configuration, whose tasks belong to the current runtime.
 #[derive(Clone)]
-pub(super) struct Recipe(Arc<(Config, Http2)>);
+pub(super) struct Recipe(Arc<Make>);
+
+type Make = dyn Fn() -> BoxFuture<'static, Result<Client, CredentialError>> + Send + Sync;
 
 /// Receives the recipe of the client that a request is sent through, as an extension of the request.
 #[derive(Clone, Default)]
@@ -37,16 +38,10 @@ pub(super) struct Separate {
 }
 
 impl Recipe {
-    pub(super) fn new(config: Config, http2: Http2) -> Self {
-        Self(Arc::new((config, http2)))
-    }
-
-    /// Makes a client, whose tasks belong to the current runtime.
-    async fn make(&self) -> Result<Client, CredentialError> {
-        let (config, http2) = &*self.0;
-        // Boxed, because the function makes recipes itself.
-        let made: BoxFuture<'_, _> = Box::pin(multiplex::client(config.clone(), *http2));
-        made.await
+    pub(super) fn new(
+        make: impl Fn() -> BoxFuture<'static, Result<Client, CredentialError>> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(make))
     }
 }
 
@@ -71,7 +66,7 @@ impl Separate {
             request.extensions_mut().insert(self.slot.clone());
             return Ok(self.other.send(request).await?);
         };
-        let make = || async { Ok(self.other.counting(recipe.make().await?)) };
+        let make = || async { Ok(self.other.counting((recipe.0)().await?)) };
         let own = self.own.get_or_try_init(make).await;
         let own = own.map_err(|error: CredentialError| BoxError::from(error))?;
         Ok(own.send(request).await?)

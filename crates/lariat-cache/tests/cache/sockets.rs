@@ -1,7 +1,8 @@
 //! How many connections there are.
 
+use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, ListParams};
-use lariat_cache::{Http2, SharedCacheFactory, from_config};
+use lariat_cache::{Http2, SharedCacheFactory, SharedClientFactory, from_config};
 use lariat_cluster::Cluster;
 use lariat_core::Gvk;
 
@@ -205,4 +206,36 @@ async fn more_watches_than_a_connection_takes_have_another() {
         .expect("it need not wait for a watch to end")
         .unwrap();
     factory.stop().await;
+}
+
+#[tokio::test]
+async fn separate_client_opens_a_connection_of_its_own() {
+    let cluster = Cluster::builder().listen().start().await.unwrap();
+    let client = from_config(config(&cluster.url().unwrap()), Http2::PriorKnowledge)
+        .await
+        .unwrap();
+    let clients = SharedClientFactory::new(client);
+    let pods: Api<Pod> = Api::all(clients.separate_client());
+    // The first request goes through the factory's connection, and finds out how to open another one.
+    for expected in [1, 2, 2] {
+        pods.list(&ListParams::default()).await.unwrap();
+        assert_eq!(cluster.connections(), expected);
+    }
+    let counts = clients.requests().counts;
+    let gets: Vec<_> = counts
+        .iter()
+        .map(|each| (each.method, each.count))
+        .collect();
+    assert_eq!(gets, [("GET", 3)]);
+}
+
+#[tokio::test]
+async fn separate_client_of_a_foreign_client_shares_its_connections() {
+    let cluster = Cluster::builder().start().await.unwrap();
+    let clients = SharedClientFactory::new(cluster.client());
+    let pods: Api<Pod> = Api::all(clients.separate_client());
+    for _ in 0..2 {
+        pods.list(&ListParams::default()).await.unwrap();
+    }
+    assert_eq!(cluster.journal().count("list", "pods"), 2);
 }
