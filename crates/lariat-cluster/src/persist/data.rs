@@ -60,7 +60,9 @@ impl Data {
         };
         let read = move || {
             create_private(&path);
-            let (mut log, is_new) = Log::open(path, history)?;
+            let (mut log, is_new) = Log::open(path.clone(), history)?;
+            // It may have been there before, with permissions for others.
+            make_private(&path)?;
             let signer = key.map(|key| log.keep_key(key)).transpose()?;
             let mut store = begin();
             if is_new {
@@ -94,4 +96,22 @@ fn create_private(path: &Path) {
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     // Opening it reports what is wrong.
     drop(options.open(path));
+}
+
+/// Takes the permissions of others away from a data file, and from SQLite's files beside it.
+fn make_private(path: &Path) -> Result<(), DataError> {
+    #[cfg(unix)]
+    for suffix in ["", "-wal", "-shm"] {
+        let mut file = path.to_owned().into_os_string();
+        file.push(suffix);
+        let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        match std::fs::set_permissions(&file, private) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                let path = file.into();
+                return Err(DataError::Private { path, source });
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }

@@ -10,6 +10,8 @@ use rusqlite::{Error, ErrorCode};
 pub(super) enum DataError {
     #[error("cannot use the data file {path}: {source}", path = path.display())]
     Sqlite { path: PathBuf, source: Error },
+    #[error("the data file {path} cannot be restricted to its owner: {source}", path = path.display())]
+    Private { path: PathBuf, source: io::Error },
     #[error("the data file {path} is in use by another cluster", path = path.display())]
     InUse { path: PathBuf },
     #[error("the file {path} is not a data file of a cluster", path = path.display())]
@@ -54,6 +56,7 @@ impl DataError {
                 _ => io::ErrorKind::Other,
             },
             Self::InUse { .. } => io::ErrorKind::ResourceBusy,
+            Self::Private { source, .. } => source.kind(),
             Self::Foreign { .. }
             | Self::Format { .. }
             | Self::Key { .. }

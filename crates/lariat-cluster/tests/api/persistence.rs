@@ -98,7 +98,19 @@ async fn objects_kinds_and_watches_go_on_after_a_restart() {
     let before = bench.get(CONFIG_MAPS).await.json();
     bench.cluster.shutdown().await;
 
+    // A mode that lets others read it is taken back.
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(directory.file(), fs::Permissions::from_mode(0o644)).unwrap();
+    }
     let bench = open(&directory.file()).await;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let permissions = fs::metadata(directory.file()).unwrap().permissions();
+        assert_eq!(permissions.mode() & 0o777, 0o600);
+    }
     let after = bench.get(CONFIG_MAPS).await.json();
     assert_eq!(contents(&after), contents(&before));
     let (was, is) = (version(&before), version(&after));

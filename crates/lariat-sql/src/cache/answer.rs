@@ -112,6 +112,11 @@ pub struct SqlStatus {
     /// demand](lariat_cache::Storage::OnDemand), or a [`ContentFilter`](lariat_cache::ContentFilter) excludes the
     /// objects. They are written again when their content is cached.
     pub without_content: usize,
+    /// The number of objects that are missing, because the database refuses a value of theirs.
+    ///
+    /// Such a value is longer than an index of PostgreSQL takes (2,704 bytes): a name, or the uid of an owner. The
+    /// objects are logged, and written once they have changed so that they can be. Other objects are not affected.
+    pub left_out: usize,
     /// How many values of each field could not be indexed, by the field's name.
     ///
     /// The objects have no value for that field.

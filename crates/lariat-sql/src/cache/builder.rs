@@ -147,8 +147,8 @@ impl SqlCacheBuilder {
 
     /// Sets how many changes of each kind are kept for watches (default 1,000).
     ///
-    /// A watch can resume from a revision as long as all changes after it are kept. With zero no change is kept, and a
-    /// watch fails at the first change.
+    /// A watch can resume from a revision as long as all changes after it are kept. At most 32 MiB of states of a kind
+    /// are kept, however many changes those are. With zero no change is kept, and a watch fails at the first change.
     pub fn history(mut self, changes: usize) -> Self {
         self.history = changes;
         self

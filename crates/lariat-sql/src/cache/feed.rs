@@ -321,7 +321,7 @@ impl Feed {
         let written = self.retry(move |writer| {
             let identity = identity.as_ref().map(WarmIdentity::as_str);
             let reached = is_filled.then_some((reached, identity));
-            writer.apply(&kind.tables, &ops, reached)
+            kind.left_out.apply(writer, &kind.tables, &ops, reached)
         });
         if !written.await {
             return;

@@ -15,6 +15,7 @@ use super::answer::{QueryResult, SqlStatus};
 use super::blocking::{LOOK, blocking};
 use super::error::SqlError;
 use super::keys::SharedKeys;
+use super::left_out::LeftOut;
 use super::unread::Unread;
 use crate::access::Access;
 use crate::query::{Cursor, Part, Plan, Query, QueryError, Scope, View};
@@ -62,6 +63,7 @@ pub(super) struct Inner {
     pub(super) waiting: watch::Sender<usize>,
     /// How often each field had no usable value, by its position.
     pub(super) unindexable: Mutex<BTreeMap<usize, u64>>,
+    pub(super) left_out: LeftOut,
 }
 
 /// What the kinds of a cache have in common.
@@ -102,6 +104,7 @@ impl SqlKind {
                 progress,
                 waiting: watch::Sender::default(),
                 unindexable: Mutex::default(),
+                left_out: LeftOut::default(),
             }),
             view: View::default(),
         }
@@ -146,6 +149,12 @@ impl SqlKind {
         let mut kind = self.clone();
         kind.view.others = others.collect();
         kind
+    }
+
+    /// Returns the number of queries that the database answers at a time.
+    #[cfg(feature = "http")]
+    pub(crate) fn readers(&self) -> usize {
+        self.inner.common.readers.limit()
     }
 
     pub(super) fn inner(&self) -> &Arc<Inner> {
@@ -341,6 +350,7 @@ impl SqlKind {
             unwritten,
             lag,
             without_content: progress.without_content,
+            left_out: self.inner.left_out.len(),
             unindexable: unindexable
                 .iter()
                 .map(|(place, count)| (fields[*place].name().to_owned(), *count))
@@ -481,6 +491,7 @@ impl Inner {
         *self.unread.write() = Arc::clone(&unread);
         // All objects are read again.
         self.unindexable.lock().clear();
+        self.left_out.clear();
         (history, unread)
     }
 

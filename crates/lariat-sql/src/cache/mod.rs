@@ -17,6 +17,7 @@ mod feed;
 mod kept;
 mod keys;
 mod kind;
+mod left_out;
 #[cfg(feature = "postgres")]
 mod replica;
 #[cfg(test)]

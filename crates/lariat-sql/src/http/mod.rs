@@ -43,6 +43,7 @@ mod service;
 mod shared;
 mod status;
 mod target;
+mod turns;
 mod visible;
 
 pub use error::VisibleError;

@@ -122,6 +122,7 @@ fn description(kind: &SqlKind, has_figures: bool) -> Json {
         description["lagMilliseconds"] = lag.into();
         description["unindexable"] = json!(status.unindexable);
         description["withoutContent"] = status.without_content.into();
+        description["leftOut"] = status.left_out.into();
     }
     description
 }
@@ -163,7 +164,9 @@ async fn list(
     {
         return Ok(not_modified(tag));
     }
+    let turn = shared.turns.of(&user).await?;
     let mut answer = view.query(&query).await?;
+    drop(turn);
     let is_first = matches!(query.part, Part::After { cursor: None, .. });
     // Everything fits on this page, so the total is known without a count.
     if is_first && answer.next.is_none() {
@@ -303,7 +306,9 @@ async fn object(
         .filter(field(NAME).equals(key.name()))
         .filter(of_namespace)
         .at_least(revision.unwrap_or_default());
+    let turn = shared.turns.of(user).await?;
     let answer = view.query(&query).await?;
+    drop(turn);
     // Names that are equal in natural order may differ.
     let mut found = answer.objects.into_iter();
     let Some(found) = found.find(|found| found.key == key) else {

@@ -19,6 +19,7 @@ use super::error::VisibleError;
 use super::room::Room;
 use super::shared::{ServiceState, path_of};
 use super::target::Pages;
+use super::turns::Turns;
 use super::visible::Sight;
 use super::{openapi, routes};
 use crate::access::{Access, AccessReviews, User};
@@ -318,6 +319,7 @@ impl SqlService {
             .collect();
         let openapi = openapi::document(&kinds, self.pages, self.auth.is_open());
         let is_open = self.auth.is_open();
+        let readers = kinds.values().map(SqlKind::readers).next().unwrap_or(1);
         // With one user and no access rules nothing can be revoked, so no watch has to end for a new check.
         let is_always_the_same = is_open && self.sight.is_none();
         let is_endless = self.longest_watch.is_zero() || is_always_the_same;
@@ -327,6 +329,7 @@ impl SqlService {
             sight: self.sight,
             pages: self.pages,
             requests: self.requests.room("requests", is_open),
+            turns: Turns::new(readers, is_open),
             watches: self.watches.room("watches", is_open),
             heartbeat: self.heartbeat,
             longest_watch: Some(self.longest_watch).filter(|_| !is_endless),

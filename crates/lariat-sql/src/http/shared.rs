@@ -15,6 +15,7 @@ use super::error::VisibleError;
 use super::room::Room;
 use super::status::Refusal;
 use super::target::{CORE, Pages};
+use super::turns::Turns;
 use super::visible::{Sight, View};
 use crate::access::{Access, User};
 use crate::cache::SqlKind;
@@ -28,6 +29,7 @@ pub(super) struct ServiceState {
     pub(super) sight: Option<Sight>,
     pub(super) pages: Pages,
     pub(super) requests: Room,
+    pub(super) turns: Turns,
     pub(super) watches: Room,
     pub(super) heartbeat: Duration,
     pub(super) longest_watch: Option<Duration>,

@@ -14,7 +14,7 @@ use tokio_postgres::{CancelToken, Client, Error, NoTls, SimpleQueryMessage};
 use tokio_util::sync::CancellationToken;
 
 use super::copy;
-use super::error::describe;
+use super::error::{describe, is_of_value};
 use super::tls::Tls;
 use super::values::Bound;
 use crate::param::{Arg, Param};
@@ -127,6 +127,10 @@ impl Session {
     }
 
     fn failed(&self, error: &Error) -> StorageError {
+        if is_of_value(error) {
+            let reason = format!("PostgreSQL: {}", describe(error));
+            return StorageError::Value { reason };
+        }
         StorageError::Postgres {
             server: self.server.clone(),
             reason: describe(error),

@@ -62,6 +62,12 @@ pub enum StorageError {
         /// The error of the server.
         reason: String,
     },
+    /// The database refuses a value, such as one that is too long for an index.
+    #[error("the database refuses a value: {reason}")]
+    Value {
+        /// The error of the database, without the value.
+        reason: String,
+    },
     /// Another process writes the cache now.
     #[error("another process writes the SQL cache now: this one only reads it")]
     Superseded,
@@ -71,6 +77,13 @@ pub enum StorageError {
     /// SQLite refuses a statement.
     #[error("SQLite: {0}")]
     Sqlite(String),
+}
+
+impl StorageError {
+    /// Returns whether only the values of a statement are at fault, so that other rows can be written.
+    pub(crate) fn is_of_value(&self) -> bool {
+        matches!(self, Self::Value { .. })
+    }
 }
 
 fn of_process(process: Option<u32>) -> String {
@@ -87,6 +100,11 @@ impl From<rusqlite::Error> for StorageError {
     fn from(error: rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
             Some(rusqlite::ErrorCode::OperationInterrupted) => Self::Interrupted,
+            Some(rusqlite::ErrorCode::TooBig | rusqlite::ErrorCode::ConstraintViolation) => {
+                Self::Value {
+                    reason: format!("SQLite: {error}"),
+                }
+            }
             // Messages of SQLite contain tables, columns and codes, but no values.
             _ => Self::Sqlite(error.to_string()),
         }

@@ -9,6 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::connection::Sqlite;
 use super::error::file_error;
 use super::lock::Lock;
+use super::private;
 use crate::sql::StorageError;
 
 /// The version of the table layout; a file of another version is created again.
@@ -159,15 +160,10 @@ impl Database {
 ///
 /// SQLite creates its log with the same mode.
 fn restrict(path: &Path) -> Result<(), StorageError> {
-    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-    let file = std::fs::OpenOptions::new()
-        .create(true)
-        .append(true)
-        .mode(0o600)
-        .open(path)
+    let mut options = std::fs::OpenOptions::new();
+    let file = private::open(path, options.create(true).append(true))
         .map_err(|error| file_error(path, "opened", &error))?;
-    let restricted = file.set_permissions(std::fs::Permissions::from_mode(0o600));
-    restricted.map_err(|error| file_error(path, "restricted to its owner", &error))
+    private::restrict(&file).map_err(|error| file_error(path, "restricted to its owner", &error))
 }
 
 /// Returns whether a file is a cache, the remains of one, or does not exist.

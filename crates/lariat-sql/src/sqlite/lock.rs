@@ -2,10 +2,10 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use super::error::file_error;
+use super::private;
 use crate::sql::StorageError;
 
 /// The lock on the file of a cache, released on drop or when the process ends.
@@ -26,14 +26,11 @@ impl Lock {
     pub(super) fn take(path: &Path) -> Result<Self, StorageError> {
         let mut name = path.to_owned().into_os_string();
         name.push("-lock");
-        let mut file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .mode(0o600)
-            .open(name)
-            .map_err(|error| file_error(path, "opened", &error))?;
+        let name = Path::new(&name);
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).read(true).write(true);
+        let mut file = private::open(name, &mut options)
+            .map_err(|error| file_error(name, "opened", &error))?;
         match file.try_lock() {
             Ok(()) => {
                 // Only an error message needs the process id: a full disk is no reason to fail.

@@ -4,5 +4,6 @@ mod connection;
 mod error;
 mod file;
 mod lock;
+mod private;
 
 pub(crate) use file::Database;

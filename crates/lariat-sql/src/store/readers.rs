@@ -19,6 +19,11 @@ pub(crate) struct Readers {
     database: Database,
     idle: Mutex<Vec<Box<dyn Connection>>>,
     permits: Arc<Semaphore>,
+    #[cfg_attr(
+        not(feature = "http"),
+        expect(dead_code, reason = "users are known to the HTTP service only")
+    )]
+    limit: usize,
 }
 
 /// The permit for one read.
@@ -33,7 +38,14 @@ impl Readers {
             database,
             idle: Mutex::default(),
             permits: Arc::new(Semaphore::new(limit)),
+            limit,
         }
+    }
+
+    /// Returns the number of connections that may read at a time.
+    #[cfg(feature = "http")]
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
     }
 
     pub(crate) fn database(&self) -> &Database {

@@ -21,6 +21,16 @@ pub(crate) struct Event {
     pub(crate) new: Option<ObjectState>,
 }
 
+impl Event {
+    /// Returns the size of its states.
+    ///
+    /// An old state is often the new state of an earlier event, and counted twice then.
+    fn bytes(&self) -> usize {
+        let states = [&self.old, &self.new].into_iter().flatten();
+        states.map(|state| state.object.bytes()).sum()
+    }
+}
+
 /// A state of an object, whose row is read on first use.
 #[derive(Debug)]
 pub(crate) struct ObjectState {
@@ -47,16 +57,36 @@ impl ObjectState {
     }
 }
 
-/// The last changes of a kind, up to a limit.
+/// The largest size of the states that a history keeps, in bytes.
+const BYTES: usize = 32 << 20;
+
+/// The last changes of a kind, up to a limit and up to 32 MiB of states.
+///
+/// The last change is kept whatever its size, unless the limit is zero.
 ///
 /// A write never waits for watches: a watch that is too slow finds that its next change is no longer kept.
 #[derive(Debug)]
 pub(crate) struct History {
     /// Distinguishes it from other histories.
     number: u32,
-    events: Mutex<VecDeque<Arc<Event>>>,
+    kept: Mutex<Kept>,
     limit: usize,
     newest: watch::Sender<Newest>,
+}
+
+/// The changes that a history keeps.
+#[derive(Debug, Default)]
+struct Kept {
+    events: VecDeque<KeptEvent>,
+    /// The sum of the sizes of `events`.
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct KeptEvent {
+    event: Arc<Event>,
+    /// The size of its states when it was added; they may be compressed later.
+    bytes: usize,
 }
 
 /// The end of a history.
@@ -92,7 +122,7 @@ impl History {
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             number: fastrand::u32(..),
-            events: Mutex::default(),
+            kept: Mutex::default(),
             limit,
             newest: watch::Sender::default(),
         }
@@ -104,14 +134,11 @@ impl History {
 
     /// Adds changes that were written, in the order of their numbers.
     pub(crate) fn push(&self, events: impl IntoIterator<Item = Event>) {
-        let mut kept = self.events.lock();
+        let mut kept = self.kept.lock();
         let mut newest = None;
         for event in events {
             newest = Some(event.change);
-            kept.push_back(Arc::new(event));
-            if kept.len() > self.limit {
-                kept.pop_front();
-            }
+            kept.add(event, self.limit);
         }
         // Before watches are woken, which take this lock.
         drop(kept);
@@ -132,19 +159,19 @@ impl History {
 
     /// Returns the change that follows one.
     pub(crate) fn after(&self, change: u64) -> Next {
-        let kept = self.events.lock();
+        let kept = &self.kept.lock().events;
         // Under the lock of the events: otherwise a change in between would look like a missing one.
         let newest = *self.newest.borrow();
         if newest.change <= change {
             return newest.over.map_or(Next::NotYet, Next::Over);
         }
         // Numbers have no gaps.
-        let first = kept.front().map_or(u64::MAX, |event| event.change);
+        let first = kept.front().map_or(u64::MAX, |kept| kept.event.change);
         let place = (change + 1)
             .checked_sub(first)
             .and_then(|place| usize::try_from(place).ok());
         match place.and_then(|place| kept.get(place)) {
-            Some(event) => Next::Event(Arc::clone(event)),
+            Some(kept) => Next::Event(Arc::clone(&kept.event)),
             None => Next::Gone,
         }
     }
@@ -155,8 +182,25 @@ impl History {
     }
 }
 
+impl Kept {
+    fn add(&mut self, event: Event, limit: usize) {
+        let bytes = event.bytes();
+        self.bytes += bytes;
+        let event = Arc::new(event);
+        self.events.push_back(KeptEvent { event, bytes });
+        let is_full = |kept: &Self| {
+            kept.events.len() > limit || (kept.bytes > BYTES && kept.events.len() > 1)
+        };
+        while is_full(self) {
+            self.bytes -= self.events.pop_front().map_or(0, |kept| kept.bytes);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use lariat_core::RawObject;
+
     use super::*;
 
     fn event(change: u64) -> Event {
@@ -181,6 +225,30 @@ mod tests {
             );
         }
         assert!(matches!(history.after(5), Next::NotYet));
+    }
+
+    #[test]
+    fn history_is_bounded_in_bytes() {
+        let data = "x".repeat(1 << 20);
+        let json = format!(
+            r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"a","uid":"u","resourceVersion":"1"}},"data":{{"x":"{data}"}}}}"#
+        );
+        let state = || {
+            let gvk = lariat_core::Gvk::new("", "v1", "ConfigMap");
+            let raw = RawObject::parse(json.as_bytes(), &gvk).unwrap();
+            Some(ObjectState::new(Arc::new(CachedObject::new(raw))))
+        };
+        let history = History::new(1_000);
+        history.push((1..=100).map(|change| Event {
+            old: state(),
+            new: state(),
+            ..event(change)
+        }));
+        let kept = history.kept.lock();
+        assert!(kept.bytes <= BYTES);
+        assert_eq!(kept.events.len(), BYTES / (2 << 20) - 1);
+        let sum: usize = kept.events.iter().map(|kept| kept.bytes).sum();
+        assert_eq!(kept.bytes, sum);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod associated;
 mod faults;
 mod killed;
+mod left_out;
 mod replicas;
 mod sealed;
 mod server;

@@ -51,7 +51,7 @@ fn kinds() -> Json {
             "state": {"enum": ["ready", "filling", "failing"]},
             "unwritten": number(), "lagMilliseconds": number(),
             "unindexable": {"type": "object", "additionalProperties": number()},
-            "withoutContent": number(), "skippedColumns": number(), "fields": array(&field),
+            "withoutContent": number(), "leftOut": number(), "skippedColumns": number(), "fields": array(&field),
             "associations": array(&json!({
                 "type": "object", "properties": {"name": text(), "kind": text()},
             })),
