@@ -57,6 +57,7 @@ async fn main() -> anyhow::Result<()> {
         )
         .await?;
     println!("▸ webhooks are served at https://{}", server.address());
+    server.applied().await;
 
     // API servers learn of a new webhook by a watch.
     let map = |port| config_map("web", &[("port", port)]).namespace(namespace);

@@ -9,6 +9,7 @@ use k8s_openapi::api::core::v1::{Service, ServicePort, ServiceSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use lariat_core::ObjectKey;
+use rustls::pki_types::ServerName;
 
 /// The address at which API servers call webhooks: a Service or a URL.
 ///
@@ -138,9 +139,19 @@ impl Endpoint {
     /// Returns the URL, if API servers would not call it.
     pub(crate) fn unusable_url(&self) -> Option<&str> {
         match &self.place {
-            Place::Url(url) if host(url).is_none() => Some(url),
+            Place::Url(url) if self.called().is_none() => Some(url),
             _ => None,
         }
+    }
+
+    /// Returns the name that API servers call, once the address of a local server is known.
+    pub(crate) fn called(&self) -> Option<ServerName<'static>> {
+        let name = match &self.place {
+            Place::Service(key, _) => format!("{}.{}.svc", key.name(), namespace(key)),
+            Place::Url(url) => host(url)?.to_owned(),
+            Place::Local => return None,
+        };
+        ServerName::try_from(name).ok()
     }
 
     /// Returns the names that certificates must have.

@@ -1,6 +1,7 @@
 //! The error of webhooks.
 
 use std::io;
+use std::time::Duration;
 
 use crate::certificates::CertificateError;
 
@@ -63,14 +64,22 @@ pub enum WebhookError {
         /// The cause.
         source: Box<kube::Error>,
     },
-    /// A configuration that is no longer wanted could not be found or removed.
-    #[error("cannot remove an unwanted {kind} of the webhooks {webhooks}")]
+    /// A configuration that an earlier release has applied could not be read or removed.
+    #[error(
+        "cannot remove the {kind} {name} of an earlier release: delete it, or allow this program to get and delete it"
+    )]
     Remove {
         /// The kind of the configuration.
         kind: String,
-        /// The name of the webhooks.
-        webhooks: String,
+        /// The name of the configuration.
+        name: String,
         /// The cause.
         source: Box<kube::Error>,
     },
+    /// API servers would not accept the certificate, so no configuration is applied.
+    #[error("the configurations are not applied: {0}")]
+    Certificate(String),
+    /// The API server did not answer in time while configurations were applied.
+    #[error("the API server did not answer within {0:?}")]
+    NoAnswer(Duration),
 }

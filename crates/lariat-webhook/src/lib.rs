@@ -6,14 +6,14 @@
 //! ```
 //!
 //! [`Webhooks`] collects handlers for [`Hook`]s and serves them over TLS, with [`Certificates`] from files, or
-//! generated and rotated in a Secret. With an [`Endpoint`], which tells where API servers call the webhooks, the
-//! configurations are applied at the start and kept up to date. A [`Conversion`] converts between the versions of a
+//! generated and rotated in a Secret. With an [`Endpoint`], where API servers call the webhooks, the configurations are
+//! applied once the webhooks are served, and kept up to date. A [`Conversion`] converts between the versions of a
 //! custom resource, and a [`StorageMigration`] rewrites objects that are stored in an old version. A [`Policy`] has
 //! rules in CEL, which API servers evaluate without a call.
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `metrics` | `Webhooks::metrics`: requests, latencies and requests in flight, for Prometheus |
+//! | `metrics` | `Webhooks::metrics`: requests, latencies, requests in flight and alerts, for Prometheus |
 
 mod webhooks;
 
@@ -32,6 +32,7 @@ mod rules;
 
 mod admission;
 
+mod alerts;
 mod deadline;
 #[cfg(feature = "metrics")]
 mod metrics;
@@ -46,6 +47,7 @@ mod error;
 pub use admission::{
     Admission, Decision, Mutation, Operation, ReviewError, ReviewResult, Undecodable,
 };
+pub use alerts::WebhookAlert;
 pub use certificates::{CertificateError, Certificates};
 pub use configuration::Configurations;
 pub use conversion::{Conversion, ConversionError};

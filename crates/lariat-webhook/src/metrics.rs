@@ -22,6 +22,7 @@ const BUCKETS: [f64; 12] = [
 /// | `controller_runtime_webhook_requests_total` | `webhook`: the path; `code`: of the HTTP response |
 /// | `controller_runtime_webhook_latency_seconds` | `webhook` |
 /// | `controller_runtime_webhook_requests_in_flight` | `webhook` |
+/// | `lariat_webhook_alert` | `alert`: `renewal`, `configurations` or `pruning`; 1 while it is raised |
 ///
 /// Requests to other paths are not counted, so a client cannot create series.
 #[derive(Debug, Clone)]
@@ -29,6 +30,12 @@ pub struct WebhookMetrics {
     requests: Family<Answered, Counter>,
     latency: Family<Webhook, Histogram>,
     in_flight: Family<Webhook, Gauge>,
+    alerts: Family<Alert, Gauge>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Alert {
+    alert: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -48,6 +55,7 @@ impl WebhookMetrics {
             requests: Family::default(),
             latency: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
             in_flight: Family::default(),
+            alerts: Family::default(),
         }
     }
 
@@ -75,6 +83,17 @@ impl WebhookMetrics {
             "Requests to webhooks that are not yet answered",
             self.in_flight.clone(),
         );
+        registry.register(
+            "lariat_webhook_alert",
+            "Whether a renewal, an apply or a removal failed the last time",
+            self.alerts.clone(),
+        );
+    }
+
+    /// Sets whether an alert is raised.
+    pub(crate) fn alert(&self, alert: &'static str, is_raised: bool) {
+        let gauge = self.alerts.get_or_create(&Alert { alert });
+        gauge.set(i64::from(is_raised));
     }
 
     /// Counts a request as in flight until the returned guard is dropped.

@@ -21,4 +21,7 @@ impl WebhookMetrics {
 
     #[allow(clippy::unused_self, reason = "the twin counts")]
     pub(crate) fn answered(&self, _: &str, _: StatusCode, _: Duration) {}
+
+    #[allow(clippy::unused_self, reason = "the twin counts")]
+    pub(crate) fn alert(&self, _: &str, _: bool) {}
 }

@@ -90,6 +90,7 @@ async fn serve_all(stage: &Stage) -> Result<()> {
         .declare(&stage.operator, &certificates);
     let metrics = webhooks.metrics();
     let server = webhooks.serve("127.0.0.1:0", certificates).await?;
+    server.applied().await;
     let console = stage.options.value::<String>("listen")?;
     let console = serve(&stage.factory, &console, &server, metrics);
     let (hooks, client, ending) = (server.address(), stage.client.clone(), stage.ending.clone());

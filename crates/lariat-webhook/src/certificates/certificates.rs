@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use kube::Client;
 use lariat_core::ObjectKey;
+use rustls::pki_types::ServerName;
 
 use super::error::CertificateError;
 use super::files::Files;
@@ -92,7 +93,13 @@ impl Certificates {
     /// certificate is used. If the configurations cannot be applied, servers use the old certificate until a hundredth
     /// of its validity is left. Replicas agree through the resource version of the Secret.
     ///
-    /// A Secret that contains data of another program is not touched; it is an error.
+    /// A name that the present certificate lacks, as after a renaming of the Service, also leads to a next certificate,
+    /// for all names. Clients that call such a name get the next certificate at once, and the others keep the present
+    /// one until the overlap has passed.
+    ///
+    /// A Secret that contains data of another program is not touched; it is an error. A Secret that is deleted or
+    /// damaged while a replica runs gets the certificates of that replica back, and a next certificate, which replaces
+    /// them in the same order.
     pub fn secret(secret: &ObjectKey) -> Self {
         Self::new(Source::Secret(secret.clone()))
     }
@@ -154,7 +161,7 @@ impl Certificates {
 
     /// Adds names or addresses to generated certificates.
     ///
-    /// Those of the Service or URL are always included.
+    /// Those of the Service or URL are always included. Names are kept in later certificates.
     pub fn names<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.names.extend(names.into_iter().map(Into::into));
         self
@@ -170,15 +177,18 @@ impl Certificates {
 
     /// Loads or generates the first certificate, for the given names and its own ones.
     ///
-    /// `injects` tells that the program injects the authority itself, because it applies the configurations.
+    /// `endpoint` is the name that API servers call. With it the program applies the configurations, and injects the
+    /// authority itself.
     pub(crate) async fn load(
         self,
         client: Client,
         mut names: Vec<String>,
-        injects: bool,
+        endpoint: Option<ServerName<'static>>,
     ) -> Result<Keeper, CertificateError> {
         match self.source {
-            Source::Files(files) => Keeper::of_files(files, self.period.unwrap_or(FILES)).await,
+            Source::Files(files) => {
+                Keeper::of_files(files, self.period.unwrap_or(FILES), endpoint).await
+            }
             Source::Secret(_) if self.validity < SHORTEST => {
                 Err(CertificateError::Validity(self.validity))
             }
@@ -196,14 +206,14 @@ impl Certificates {
                     names,
                     validity: self.validity,
                     overlap: self.overlap,
-                    injects,
+                    injects: endpoint.is_some(),
                 };
                 let shared = Shared {
                     key,
                     rotation,
                     client,
                 };
-                Keeper::of_secret(shared, self.period.unwrap_or(SECRET)).await
+                Keeper::of_secret(shared, self.period.unwrap_or(SECRET), endpoint).await
             }
         }
     }

@@ -6,6 +6,7 @@ use tokio::fs;
 
 use super::error::CertificateError;
 use super::pair::Pair;
+use super::shown::Served;
 
 /// The number of reads after which files that change all the time are taken as they are.
 const READS: usize = 5;
@@ -48,10 +49,13 @@ impl Files {
         })
     }
 
-    pub(super) fn pair(&self, contents: &Contents) -> Result<Pair, CertificateError> {
+    pub(super) fn served(&self, contents: &Contents) -> Result<Served, CertificateError> {
         let from = self.certificate.display().to_string();
-        let authority = contents.authority.clone();
-        Pair::read(&from, &contents.certificate, &contents.key, authority)
+        Ok(Served {
+            first: Pair::read(&from, &contents.certificate, &contents.key)?,
+            others: Vec::new(),
+            authority: contents.authority.clone(),
+        })
     }
 }
 

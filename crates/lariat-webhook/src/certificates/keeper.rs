@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use lariat_core::{clock, describe};
+use rustls::pki_types::ServerName;
 use tokio::time;
 
 use super::error::CertificateError;
@@ -12,6 +13,7 @@ use super::files::{Contents, Files};
 use super::rotation::Record;
 use super::secret::Shared;
 use super::shown::Shown;
+use crate::alerts::{Alerts, Subject};
 
 /// Reads the source of the certificates periodically, and replaces the served one.
 pub(crate) struct Keeper {
@@ -27,10 +29,14 @@ enum Kept {
 }
 
 impl Keeper {
-    pub(super) async fn of_files(files: Files, period: Duration) -> Result<Self, CertificateError> {
-        // The first read must succeed: a server without a certificate could not answer anybody.
+    pub(super) async fn of_files(
+        files: Files,
+        period: Duration,
+        endpoint: Option<ServerName<'static>>,
+    ) -> Result<Self, CertificateError> {
+        // The first read must succeed: a server without a certificate cannot answer.
         let contents = files.read().await?;
-        let shown = Shown::new(files.pair(&contents)?);
+        let shown = Shown::new(files.served(&contents)?, endpoint);
         let kept = Kept::Files(files, contents);
         Ok(Self {
             shown,
@@ -42,9 +48,10 @@ impl Keeper {
     pub(super) async fn of_secret(
         shared: Shared,
         period: Duration,
+        endpoint: Option<ServerName<'static>>,
     ) -> Result<Self, CertificateError> {
-        let record = shared.settle(now(), None).await?;
-        let shown = Shown::new(shared.pair(&record)?);
+        let record = shared.settle(now(), None, None).await?;
+        let shown = Shown::new(shared.served(&record)?, endpoint);
         let kept = Kept::Secret(Box::new((shared, record)));
         Ok(Self {
             shown,
@@ -58,18 +65,11 @@ impl Keeper {
     }
 
     /// Checks the source periodically, for ever.
-    ///
-    /// Each new problem is logged once.
-    pub(crate) async fn run(mut self) {
+    pub(crate) async fn run(mut self, alerts: Alerts) {
         loop {
             time::sleep(self.period).await;
-            if let Err(error) = self.look().await {
-                let problem = describe(&error);
-                // Logged when the problem is new, not at every check.
-                if self.shown.failed(problem.clone()) {
-                    tracing::warn!("cannot replace the certificate of the webhooks: {problem}");
-                }
-            }
+            let looked = self.look().await;
+            alerts.set(Subject::Renewal, looked.map_err(|error| describe(&error)));
         }
     }
 
@@ -82,10 +82,9 @@ impl Keeper {
                 let contents = files.read().await?;
                 // Compared by content, so that a file that was only touched is not a new certificate.
                 if contents == *last {
-                    self.shown.is_current();
                     return Ok(());
                 }
-                self.shown.replace(files.pair(&contents)?);
+                self.shown.replace(files.served(&contents)?);
                 *last = contents;
                 tracing::info!("the certificate of the webhooks was reloaded");
             }
@@ -94,12 +93,13 @@ impl Keeper {
                 // Reported to the rotation, which lets the next certificate be used only after its authority was
                 // injected.
                 let injected = self.shown.injected();
-                let record = shared.settle(now(), injected.as_deref()).await?;
+                let record = shared
+                    .settle(now(), injected.as_deref(), Some(last))
+                    .await?;
                 if record == *last {
-                    self.shown.is_current();
                     return Ok(());
                 }
-                self.shown.replace(shared.pair(&record)?);
+                self.shown.replace(shared.served(&record)?);
                 *last = record;
                 tracing::info!(secret = %shared.key, "the certificates of the webhooks have changed");
             }
@@ -108,6 +108,6 @@ impl Keeper {
     }
 }
 
-fn now() -> Timestamp {
+pub(super) fn now() -> Timestamp {
     clock::now().try_into().unwrap_or(Timestamp::MAX)
 }

@@ -2,7 +2,8 @@
 //!
 //! [`Certificates`] chooses the source and loads the first certificate. A [`Keeper`] then reads the source
 //! periodically: `files`, or the `secret`, where `rotation` decides which certificates to `generate`. The TLS stack
-//! takes the served certificate from [`Shown`] at each handshake, so a replacement needs no restart.
+//! takes a `pair` from [`Shown`] at each handshake, by the name that the client calls, so a replacement needs no
+//! restart. A pair's `validity` says whether it can be shown.
 
 mod certificates;
 mod error;
@@ -13,6 +14,7 @@ mod pair;
 mod rotation;
 mod secret;
 mod shown;
+mod validity;
 
 pub use certificates::Certificates;
 pub use error::CertificateError;

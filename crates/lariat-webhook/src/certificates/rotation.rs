@@ -2,7 +2,8 @@
 //!
 //! The order of steps makes sure that clients trust a certificate before a server uses it:
 //!
-//! 1. A third of the validity is left: the next certificate is generated, and its authority joins the bundle.
+//! 1. A third of the validity is left, or a name is missing: the next certificate is generated, and its authority joins
+//!    the bundle. Clients that call a name that the current certificate lacks get the next one.
 //! 2. A replica has injected the bundle: the time is recorded.
 //! 3. The overlap has passed: the next certificate becomes the current one, and the old authority stays in the
 //!    bundle, for replicas that have not read the Secret yet.
@@ -34,10 +35,12 @@ pub(super) struct Rotation {
 pub(super) struct Record {
     /// The certificate that servers use.
     pub(super) current: Generated,
-    /// The certificate that servers will use, whose authority clients trust already.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) next: Option<Generated>,
-    /// The time at which a replica had injected a bundle with the next authority.
+    /// Certificates for names that those before them lack; the last one is for all names, and will be the current one.
+    ///
+    /// Their authorities are in the bundle.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) next: Vec<Generated>,
+    /// The time at which a replica had injected a bundle with the last authority of `next`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) injected: Option<Timestamp>,
     /// The previous authority, for replicas that still use its certificate.
@@ -58,32 +61,60 @@ impl Rotation {
         let Some(record) = record else {
             return self.begin(None, now).map(Some);
         };
-        // After a long downtime the next certificate may have expired too. It is then generated again.
-        if let Some(next) = record.next.as_ref().filter(|next| now < next.expires) {
-            return Ok(self.promote(record, next, now, bundle));
+        // After a long downtime a next certificate may have expired too.
+        let is_valid = |generated: &&Generated| now < generated.expires;
+        let next: Vec<Generated> = record.next.iter().filter(is_valid).cloned().collect();
+        match next.last() {
+            Some(last) if self.is_for_all_names(last) => {
+                Ok(self.promote(record, last, now, bundle))
+            }
+            // Without a valid certificate there is nothing to keep trusted, so the new one is used immediately. The old
+            // authority stays in the bundle for replicas that have not read the Secret yet.
+            None if now >= record.current.expires => {
+                let previous = Some(record.current.authority.clone());
+                self.begin(previous, now).map(Some)
+            }
+            // One that has expired before it was used is replaced early.
+            None if record.next.is_empty() && self.is_enough(&record.current, now) => Ok(None),
+            _ => self.append(record, next, now).map(Some),
         }
-        // Without a valid certificate there is nothing to keep trusted, so the new one is used immediately. The old
-        // authority stays in the bundle for replicas that have not read the Secret yet.
-        if now >= record.current.expires {
-            let previous = Some(record.current.authority.clone());
-            return self.begin(previous, now).map(Some);
+    }
+
+    /// Returns the record for a Secret that was deleted or damaged, from the one that this replica uses.
+    ///
+    /// A deletion asks for another certificate, but its authority must be trusted first.
+    pub(super) fn restore(
+        &self,
+        last: &Record,
+        now: Timestamp,
+    ) -> Result<Record, CertificateError> {
+        if now >= last.current.expires {
+            return self.begin(Some(last.current.authority.clone()), now);
         }
-        // A certificate that lacks a name is replaced early, but in the same order as any other: its successor must be
-        // trusted first.
-        let is_early = now < self.renewal(&record.current);
-        if record.next.is_none() && is_early && self.is_for_all_names(&record.current) {
-            return Ok(None);
+        match last.next.last() {
+            Some(next) if self.is_for_all_names(next) => Ok(last.clone()),
+            _ => self.append(last, last.next.clone(), now),
         }
+    }
+
+    /// Returns the record with another certificate, which will be the current one.
+    fn append(
+        &self,
+        record: &Record,
+        mut next: Vec<Generated>,
+        now: Timestamp,
+    ) -> Result<Record, CertificateError> {
+        let newest = next.last().unwrap_or(&record.current);
         // The union of the names: two replicas with different names would otherwise replace each other's certificate
         // endlessly.
-        let names: BTreeSet<&String> = record.current.names.iter().chain(&self.names).collect();
+        let names: BTreeSet<&String> = newest.names.iter().chain(&self.names).collect();
         let names: Vec<String> = names.into_iter().cloned().collect();
-        let next = Generated::new(&names, now, self.validity)?;
-        Ok(Some(Record {
-            next: Some(next),
+        next.push(Generated::new(&names, now, self.validity)?);
+        Ok(Record {
+            next,
             injected: None,
             ..record.clone()
-        }))
+        })
     }
 
     /// Returns the record after a step towards using the next certificate, if any.
@@ -105,11 +136,13 @@ impl Rotation {
         let is_trusted = trusted.is_some_and(|since| now >= later(since, self.overlap));
         // A certificate that is about to expire cannot be used any longer, whether the next one is trusted or not.
         if is_trusted || now >= self.last_moment(&record.current) {
+            let others = record.next.iter().filter(|other| *other != next);
+            let former = [&record.current].into_iter().chain(others);
             return Some(Record {
                 current: next.clone(),
-                next: None,
+                next: Vec::new(),
                 injected: None,
-                previous: Some(record.current.authority.clone()),
+                previous: Some(bundle_of(former.map(|it| it.authority.as_str()))),
             });
         }
         // Compared by content: the bundle that was injected may be older than the record.
@@ -125,7 +158,7 @@ impl Rotation {
     fn begin(&self, previous: Option<String>, now: Timestamp) -> Result<Record, CertificateError> {
         Ok(Record {
             current: Generated::new(&self.names, now, self.validity)?,
-            next: None,
+            next: Vec::new(),
             injected: None,
             previous,
         })
@@ -141,6 +174,11 @@ impl Rotation {
         before_the_end(current, 100)
     }
 
+    /// Returns whether no certificate is needed beside this one.
+    fn is_enough(&self, current: &Generated, now: Timestamp) -> bool {
+        now < self.renewal(current) && self.is_for_all_names(current)
+    }
+
     fn is_for_all_names(&self, current: &Generated) -> bool {
         let names: BTreeSet<&String> = current.names.iter().collect();
         self.names.iter().all(|name| names.contains(name))
@@ -152,13 +190,17 @@ impl Record {
     pub(super) fn bundle(&self) -> String {
         let next = self.next.iter().map(|next| next.authority.as_str());
         let all = [self.current.authority.as_str()].into_iter().chain(next);
-        let mut bundle = String::new();
-        for authority in all.chain(self.previous.as_deref()) {
-            bundle.push_str(authority.trim_end());
-            bundle.push('\n');
-        }
-        bundle
+        bundle_of(all.chain(self.previous.as_deref()))
     }
+}
+
+fn bundle_of<'a>(authorities: impl Iterator<Item = &'a str>) -> String {
+    let mut bundle = String::new();
+    for authority in authorities {
+        bundle.push_str(authority.trim_end());
+        bundle.push('\n');
+    }
+    bundle
 }
 
 /// Returns the time at which a fraction of a certificate's validity is left.
@@ -203,13 +245,13 @@ mod tests {
         let second = step(&rotation, Some(&first), start + 60 * DAY).unwrap();
         // The next one is trusted, and not yet shown.
         assert!(second.current == first.current);
-        let next = second.next.clone().unwrap();
+        let next = second.next[0].clone();
         assert!(second.bundle().contains(next.authority.trim_end()));
         assert!(second.bundle().contains(first.current.authority.trim_end()));
         assert!(step(&rotation, Some(&second), start + 60 * DAY + HOUR / 2).is_none());
         // After the overlap it is shown, and what other replicas show is still trusted.
         let third = step(&rotation, Some(&second), start + 60 * DAY + HOUR).unwrap();
-        assert!(third.current == next && third.next.is_none());
+        assert!(third.current == next && third.next.is_empty());
         assert!(third.bundle().contains(first.current.authority.trim_end()));
         assert!(step(&rotation, Some(&third), start + 60 * DAY + HOUR).is_none());
     }
@@ -228,7 +270,7 @@ mod tests {
         };
         let prepared = step(&slow, Some(&first), start + 60 * DAY).unwrap();
         let promoted = step(&slow, Some(&prepared), start + 90 * DAY).unwrap();
-        assert!(prepared.next == Some(promoted.current));
+        assert!(prepared.next == [promoted.current]);
     }
 
     #[test]
@@ -239,8 +281,8 @@ mod tests {
         // Both have expired.
         let after = start + 151 * DAY;
         let renewed = step(&rotation, Some(&prepared), after).unwrap();
-        assert!(renewed.current.expires > after && renewed.next.is_none());
-        assert!(prepared.next != Some(renewed.current));
+        assert!(renewed.current.expires > after && renewed.next.is_empty());
+        assert!(prepared.next != [renewed.current]);
         // The next one alone has expired, since it was made for a shorter time.
         let short = Rotation {
             validity: DAY,
@@ -250,7 +292,7 @@ mod tests {
         let prepared = step(&short, Some(&first), start + 60 * DAY).unwrap();
         let again = step(&rotation, Some(&prepared), start + 62 * DAY).unwrap();
         assert!(again.current == first.current && again.next != prepared.next);
-        assert!(again.next.unwrap().expires > start + 62 * DAY);
+        assert!(again.next[0].expires > start + 62 * DAY);
     }
 
     #[test]
@@ -275,11 +317,11 @@ mod tests {
         // Other replicas read that it was.
         assert!(step(&rotation, Some(&noted), injected + HOUR / 2).is_none());
         let shown = step(&rotation, Some(&noted), injected + HOUR).unwrap();
-        assert!(prepared.next == Some(shown.current) && shown.injected.is_none());
+        assert!(prepared.next == [shown.current] && shown.injected.is_none());
         // Rather than nothing valid, what clients may not yet trust is shown.
         assert!(step(&rotation, Some(&prepared), start + 89 * DAY).is_none());
         let late = step(&rotation, Some(&prepared), start + 90 * DAY - HOUR).unwrap();
-        assert!(prepared.next == Some(late.current));
+        assert!(prepared.next == [late.current]);
     }
 
     #[test]
@@ -291,9 +333,48 @@ mod tests {
             ..rotation.clone()
         };
         let prepared = step(&more, Some(&first), start).unwrap();
-        assert_eq!(prepared.next.unwrap().names, more.names);
+        assert_eq!(prepared.next[0].names, more.names);
         // A replica that needs fewer names is content with more.
         let wide = step(&more, None, start).unwrap();
         assert!(step(&rotation, Some(&wide), start).is_none());
+    }
+
+    #[test]
+    fn names_added_before_promotion_keep_all_certificates() {
+        let (rotation, start) = (rotation(), Timestamp::UNIX_EPOCH + 1000 * DAY);
+        let with = |name: &str| Rotation {
+            names: vec![name.to_owned()],
+            ..rotation.clone()
+        };
+        let first = step(&rotation, None, start).unwrap();
+        let second = step(&with("second"), Some(&first), start).unwrap();
+        let third = step(&with("third"), Some(&second), start).unwrap();
+        // Clients may have any of the three bundles, and get a certificate that is trusted by theirs.
+        assert!(third.current == first.current && third.next[0] == second.next[0]);
+        let all = ["second", "third", "widgets.demo.svc"];
+        assert_eq!(third.next[1].names, all);
+        for authority in [&first.current, &third.next[0], &third.next[1]] {
+            assert!(third.bundle().contains(authority.authority.trim_end()));
+        }
+        // Neither replica asks for more, and the last one is promoted.
+        assert!(step(&with("second"), Some(&third), start).is_none());
+        let promoted = step(&rotation, Some(&third), start + HOUR).unwrap();
+        assert!(promoted.current == third.next[1] && promoted.next.is_empty());
+        for former in [&first.current, &third.next[0]] {
+            assert!(promoted.bundle().contains(former.authority.trim_end()));
+        }
+    }
+
+    #[test]
+    fn deleted_secret_keeps_current_certificate_until_successor_is_trusted() {
+        let (rotation, start) = (rotation(), Timestamp::UNIX_EPOCH + 1000 * DAY);
+        let first = step(&rotation, None, start).unwrap();
+        let restored = rotation.restore(&first, start + DAY).ok().unwrap();
+        assert!(restored.current == first.current && restored.next.len() == 1);
+        assert!(step(&rotation, Some(&restored), start + DAY).is_none());
+        let again = rotation.restore(&restored, start + DAY).ok().unwrap();
+        assert!(again == restored, "a second deletion adds nothing");
+        let promoted = step(&rotation, Some(&restored), start + DAY + HOUR).unwrap();
+        assert!(restored.next == [promoted.current]);
     }
 }

@@ -11,8 +11,10 @@ use kube::{Client, Error};
 use lariat_core::ObjectKey;
 
 use super::error::CertificateError;
+use super::generate::Generated;
 use super::pair::Pair;
 use super::rotation::{Record, Rotation};
+use super::shown::Served;
 
 /// The entry with the record; other entries are for other programs and people.
 const RECORD: &str = "rotation.json";
@@ -32,11 +34,13 @@ impl Shared {
     /// Reads the certificates, and generates or rotates them if it is time.
     ///
     /// If several replicas try, one of them writes, and the others use what it wrote. `bundle` is the bundle that was
-    /// injected last.
+    /// injected last, and `last` is the record that this replica uses. If the Secret was deleted or damaged, that record
+    /// is restored, since API servers trust its authorities only; its certificate is replaced in order.
     pub(super) async fn settle(
         &self,
         now: Timestamp,
         bundle: Option<&str>,
+        last: Option<&Record>,
     ) -> Result<Record, CertificateError> {
         let namespace = self.key.namespace().unwrap_or("default");
         let api: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
@@ -49,7 +53,10 @@ impl Shared {
                 None => None,
             };
             // The decision is made on what was just read, so that replicas which read the same record decide alike.
-            let stepped = self.rotation.step(record.as_ref(), now, bundle)?;
+            let stepped = match (&record, last) {
+                (None, Some(last)) => Some(self.rotation.restore(last, now)?),
+                _ => self.rotation.step(record.as_ref(), now, bundle)?,
+            };
             let next = match (stepped, record) {
                 (Some(next), _) => next,
                 (None, Some(record)) => return Ok(record),
@@ -118,17 +125,24 @@ impl Shared {
         let record = serde_json::from_slice(&record.0);
         if let Err(error) = &record {
             let line = error.line();
-            tracing::warn!(secret = %self.key, line, "the record of the certificates is damaged; new ones are generated");
+            tracing::warn!(secret = %self.key, line, "the record of the certificates is damaged and is replaced");
         }
         Ok(record.ok())
     }
 
-    /// Returns the certificate and the authorities of a record.
-    pub(super) fn pair(&self, record: &Record) -> Result<Pair, CertificateError> {
-        let current = &record.current;
-        let (certificate, key) = (current.certificate.as_bytes(), current.key.as_bytes());
+    /// Returns the certificates and the authorities of a record.
+    pub(super) fn served(&self, record: &Record) -> Result<Served, CertificateError> {
         let from = format!("the Secret {}", self.key);
-        Pair::read(&from, certificate, key, Some(record.bundle()))
+        let read = |generated: &Generated| {
+            let (certificate, key) = (generated.certificate.as_bytes(), generated.key.as_bytes());
+            Pair::read(&from, certificate, key)
+        };
+        let others: Result<_, _> = record.next.iter().map(read).collect();
+        Ok(Served {
+            first: read(&record.current)?,
+            others: others?,
+            authority: Some(record.bundle()),
+        })
     }
 
     fn failed(&self, error: Error) -> CertificateError {

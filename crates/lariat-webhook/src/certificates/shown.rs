@@ -1,4 +1,4 @@
-//! The certificate that the server uses now.
+//! The certificates that the server uses now.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,62 +6,82 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use rustls::ServerConfig;
 use rustls::crypto::ring;
+use rustls::pki_types::ServerName;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use tokio::sync::watch;
 
+use super::keeper::now;
 use super::pair::Pair;
 
-/// The certificate that the server uses now, with the authorities of its clients.
+/// The certificates that a server uses, with the authorities that its clients must trust.
+#[derive(Clone)]
+pub(super) struct Served {
+    pub(super) first: Pair,
+    /// Certificates for names that those before them lack.
+    pub(super) others: Vec<Pair>,
+    /// The authorities in PEM; `None` if another program injects them.
+    pub(super) authority: Option<String>,
+}
+
+/// The certificates that the server uses now, with the authorities of its clients.
 pub(crate) struct Shown {
-    key: RwLock<Arc<CertifiedKey>>,
+    served: RwLock<Served>,
+    /// The name that API servers call; `None` if another program installs the configurations.
+    endpoint: Option<ServerName<'static>>,
     authority: watch::Sender<Option<String>>,
     /// The authorities that were injected last.
     injected: RwLock<Option<String>>,
-    /// The reason why the certificate could not be replaced at the last check, if any.
-    problem: RwLock<Option<String>>,
+}
+
+impl Served {
+    /// Returns the certificate for clients that call this name: the first that covers it, or else the first.
+    fn pick(&self, name: Option<&ServerName<'_>>) -> &Pair {
+        let mut all = [&self.first].into_iter().chain(&self.others);
+        let covering = name.and_then(|name| all.find(|pair| pair.covers(name)));
+        covering.unwrap_or(&self.first)
+    }
 }
 
 impl Shown {
-    pub(super) fn new(pair: Pair) -> Arc<Self> {
+    pub(super) fn new(served: Served, endpoint: Option<ServerName<'static>>) -> Arc<Self> {
         Arc::new(Self {
-            key: RwLock::new(pair.key),
-            authority: watch::Sender::new(pair.authority),
+            authority: watch::Sender::new(served.authority.clone()),
+            served: RwLock::new(served),
+            endpoint,
             injected: RwLock::new(None),
-            problem: RwLock::new(None),
         })
     }
 
-    /// Replaces the certificate.
+    /// Replaces the certificates.
     ///
-    /// Handshakes in progress finish with the old one, and existing connections are kept.
-    pub(super) fn replace(&self, pair: Pair) {
-        *self.key.write() = pair.key;
+    /// Handshakes in progress finish with the old ones, and existing connections are kept.
+    pub(super) fn replace(&self, served: Served) {
+        let new = served.authority.clone();
+        *self.served.write() = served;
         // An equal authority is no news: it would have all configurations applied again.
         self.authority.send_if_modified(|authority| {
-            let is_news = *authority != pair.authority;
-            *authority = pair.authority;
+            let is_news = *authority != new;
+            *authority = new;
             is_news
         });
-        *self.problem.write() = None;
     }
 
-    /// Records why the certificate could not be replaced; returns whether that is new.
-    pub(super) fn failed(&self, problem: String) -> bool {
-        let mut last = self.problem.write();
-        let is_news = last.as_ref() != Some(&problem);
-        *last = Some(problem);
-        is_news
+    /// Checks that API servers that trust its authority accept the certificate now.
+    ///
+    /// It must be valid, and cover the endpoint if that is known.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let (served, name) = (self.served.read(), self.endpoint.as_ref());
+        served.pick(name).check(name, now())
     }
 
-    /// Records that the served certificate is the newest one.
-    pub(super) fn is_current(&self) {
-        *self.problem.write() = None;
-    }
-
-    /// Returns the reason why the certificate could not be replaced, if any.
-    pub(crate) fn problem(&self) -> Option<String> {
-        self.problem.read().clone()
+    /// Checks that API servers accept the certificate now if they get these authorities.
+    pub(crate) fn check_with(&self, authority: Option<&str>) -> Result<(), String> {
+        let (served, name) = (self.served.read(), self.endpoint.as_ref());
+        let pair = served.pick(name);
+        pair.check(name, now())?;
+        // Without an authority another program injects it.
+        authority.map_or(Ok(()), |authority| pair.check_trust(authority, now()))
     }
 
     /// Returns the authorities in PEM, as a channel that reports changes.
@@ -79,7 +99,7 @@ impl Shown {
         self.injected.read().clone()
     }
 
-    /// Returns the TLS configuration of a server that uses this certificate.
+    /// Returns the TLS configuration of a server that uses these certificates.
     pub(crate) fn config(self: &Arc<Self>) -> Result<Arc<ServerConfig>, rustls::Error> {
         // Given explicitly, because rustls panics if it cannot choose one of several providers itself.
         let provider = Arc::new(ring::default_provider());
@@ -94,16 +114,20 @@ impl Shown {
 }
 
 impl ResolvesServerCert for Shown {
-    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        // Called in each handshake. The read lock is held only to clone the pointer.
-        Some(Arc::clone(&self.key.read()))
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let called = hello.server_name().map(ServerName::try_from);
+        let called = called.and_then(Result::ok);
+        // Clients that call an address send no name. They most likely call the endpoint.
+        let name = called.as_ref().or(self.endpoint.as_ref());
+        // Called in each handshake. The read lock is held only to clone a pointer.
+        Some(Arc::clone(&self.served.read().pick(name).key))
     }
 }
 
 impl fmt::Debug for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shown")
-            .field("problem", &*self.problem.read())
+            .field("endpoint", &self.endpoint)
             .finish_non_exhaustive()
     }
 }

@@ -1,5 +1,6 @@
 //! Applies the configurations by server-side apply.
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -8,19 +9,31 @@ use kube::{Client, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::configurations::Configurations;
-use super::prune::prune;
+use super::configurations::{Configurations, Described};
+use super::prune::Unwanted;
+use super::record::Record;
 use crate::error::WebhookError;
 
-/// Applies the configurations, and removes those that are no longer wanted.
+/// Applies the configurations, and returns what an earlier release has applied and is no longer wanted.
 ///
 /// The Service comes first, so that the webhooks can be called as soon as the API server knows them. Fields that others
-/// set are kept, except those that webhooks need. Applying the same configurations again changes nothing.
+/// set are kept, except those that webhooks need. Applying the same configurations again changes nothing. `gone` has
+/// the policies that were removed the last time.
 pub(crate) async fn apply(
     client: &Client,
-    manager: &str,
-    configurations: &Configurations,
-) -> Result<(), WebhookError> {
+    described: &Described,
+    mut configurations: Configurations,
+    gone: &BTreeSet<String>,
+) -> Result<Unwanted, WebhookError> {
+    let manager = &described.name;
+    let record = Record::read(client, manager, &configurations).await;
+    let record = record.map_err(|source| WebhookError::Apply {
+        kind: "the configuration of webhooks",
+        name: manager.clone(),
+        source: Box::new(source),
+    })?;
+    record.annotate(gone, &mut configurations);
+    let configurations = &configurations;
     if let Some(service) = &configurations.service {
         let namespace = service.metadata.namespace.as_deref().unwrap_or("default");
         let api = Api::namespaced(client.clone(), namespace);
@@ -46,8 +59,7 @@ pub(crate) async fn apply(
         let kind = "ValidatingAdmissionPolicyBinding";
         object(kind, &Api::all(client.clone()), manager, binding).await?;
     }
-    // Last, so that no request goes unreviewed between the removal of an old configuration and its successor.
-    prune(client, manager, configurations).await
+    Ok(record.unwanted(described.removed_policies(), configurations))
 }
 
 async fn object<K>(

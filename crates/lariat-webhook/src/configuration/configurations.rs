@@ -1,4 +1,4 @@
-//! The configurations of a program's webhooks, and the permissions to apply them.
+//! The configurations of a program's webhooks.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,6 @@ use k8s_openapi::api::admissionregistration::v1::{
 };
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use lariat_core::ObjectKey;
-use lariat_operator::Rule;
 use serde_json::{Value, json};
 
 use super::label::{LABEL, label};
@@ -56,6 +54,16 @@ pub(crate) struct Described {
     pub(crate) definitions: Vec<String>,
     pub(crate) annotations: BTreeMap<String, String>,
     pub(crate) policies: Vec<Policy>,
+    /// The names of policies that an earlier release had.
+    pub(crate) removed: Vec<String>,
+}
+
+impl Configurations {
+    /// Returns the names of the policies.
+    pub(super) fn policy_names(&self) -> impl Iterator<Item = &str> {
+        let policies = self.policies.iter();
+        policies.filter_map(|(policy, _)| policy.metadata.name.as_deref())
+    }
 }
 
 impl Described {
@@ -132,6 +140,11 @@ impl Described {
         policies.map(|policy| self.full_name(policy.name()))
     }
 
+    /// Returns the names of the policies that an earlier release had.
+    pub(crate) fn removed_policies(&self) -> impl Iterator<Item = String> {
+        self.removed.iter().map(|name| self.full_name(name))
+    }
+
     /// Returns the labels by which unwanted configurations are found later.
     fn labels(&self) -> BTreeMap<String, String> {
         BTreeMap::from([(LABEL.to_owned(), label(&self.name).to_owned())])
@@ -145,66 +158,4 @@ impl Described {
             ..ObjectMeta::default()
         }
     }
-}
-
-/// Returns the permissions for applying the configurations, and for the Secret.
-pub(crate) fn needs(
-    described: &Described,
-    endpoint: Option<&Endpoint>,
-    secret: Option<&ObjectKey>,
-) -> Vec<Rule> {
-    const GROUP: &str = "admissionregistration.k8s.io";
-    let because = |rule: Rule| rule.because("the webhooks it serves");
-    // An apply creates a missing object. Kubernetes cannot restrict creations by name.
-    let applied = |group: &str, plural: &str, name: &str| {
-        let rule = || because(Rule::on(group, plural));
-        [
-            rule().named([name]).verbs(["get", "patch"]),
-            rule().verbs(["create"]),
-        ]
-    };
-    let mut rules = Vec::new();
-    if let Some(endpoint) = endpoint {
-        let has = |wanted| described.hooks.iter().any(|(role, _)| *role == wanted);
-        for (role, plural) in [
-            (Role::Validating, "validatingwebhookconfigurations"),
-            (Role::Mutating, "mutatingwebhookconfigurations"),
-        ] {
-            if has(role) {
-                rules.extend(applied(GROUP, plural, &described.name));
-            }
-            // Needed to remove the configuration of an earlier release.
-            let rule = || because(Rule::on(GROUP, plural));
-            rules.push(rule().verbs(["list"]));
-            rules.push(rule().named([&*described.name]).verbs(["delete"]));
-        }
-        if !described.definitions.is_empty() {
-            // No permission to create: the CRD is installed by another part of the program.
-            let rule = Rule::on("apiextensions.k8s.io", "customresourcedefinitions");
-            let names = described.definitions.iter().cloned();
-            rules.push(because(rule.named(names).verbs(["get", "patch"])));
-        }
-        for plural in [
-            "validatingadmissionpolicies",
-            "validatingadmissionpolicybindings",
-        ] {
-            for name in described.policy_names() {
-                rules.extend(applied(GROUP, plural, &name));
-            }
-            // The names of an earlier release's policies are unknown.
-            rules.push(because(Rule::on(GROUP, plural).verbs(["list", "delete"])));
-        }
-        if let Some(service) = endpoint.applied_service() {
-            let namespace = service.namespace().unwrap_or("default");
-            let of_service = applied("", "services", service.name());
-            rules.extend(of_service.map(|rule| rule.in_namespaces([namespace])));
-        }
-    }
-    if let Some(secret) = secret {
-        let namespace = secret.namespace().unwrap_or("default");
-        let rule = || because(Rule::on("", "secrets")).in_namespaces([namespace]);
-        rules.push(rule().named([secret.name()]).verbs(["get", "update"]));
-        rules.push(rule().verbs(["create"]));
-    }
-    rules
 }

@@ -1,89 +1,140 @@
 //! Removes configurations that are no longer wanted.
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
     ValidatingWebhookConfiguration,
 };
-use kube::api::{Api, DeleteParams, ListParams, Preconditions};
-use kube::{Client, Error, Resource, ResourceExt};
+use kube::api::{Api, DeleteParams, PartialObjectMeta, Preconditions};
+use kube::{Client, Error, Resource};
 use serde::de::DeserializeOwned;
 
-use super::configurations::Configurations;
-use super::label::{LABEL, label};
+use super::label::is_own;
 use crate::error::WebhookError;
 
-/// Removes the configurations that webhooks of this name applied earlier.
-///
-/// An object is removed only if it has both their label and a name of theirs.
-pub(super) async fn prune(
-    client: &Client,
-    webhooks: &str,
-    configurations: &Configurations,
-) -> Result<(), WebhookError> {
-    let one = |is_wanted: bool| {
-        if is_wanted {
-            vec![webhooks]
-        } else {
-            Vec::new()
-        }
-    };
-    let validating = one(configurations.validating.is_some());
-    remove::<ValidatingWebhookConfiguration>(client, webhooks, &validating).await?;
-    let mutating = one(configurations.mutating.is_some());
-    remove::<MutatingWebhookConfiguration>(client, webhooks, &mutating).await?;
-    let policies = configurations.policies.iter();
-    let policies: Vec<&str> = policies
-        .filter_map(|(policy, _)| policy.metadata.name.as_deref())
-        .collect();
-    // The binding before its policy, so that no binding refers to a missing one.
-    remove::<ValidatingAdmissionPolicyBinding>(client, webhooks, &policies).await?;
-    remove::<ValidatingAdmissionPolicy>(client, webhooks, &policies).await
+/// The objects that webhooks of a name may have applied earlier, and that are not wanted any more.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Unwanted {
+    pub(super) validating: bool,
+    pub(super) mutating: bool,
+    /// The full names of policies.
+    pub(super) policies: BTreeSet<String>,
 }
 
-async fn remove<K>(client: &Client, webhooks: &str, wanted: &[&str]) -> Result<(), WebhookError>
-where
-    K: Resource<DynamicType = ()> + DeserializeOwned + Clone + Debug,
-{
-    let api: Api<K> = Api::all(client.clone());
-    let failed = |source: Error| WebhookError::Remove {
-        kind: K::kind(&()).into_owned(),
-        webhooks: webhooks.to_owned(),
-        source: Box::new(source),
-    };
-    let labelled = ListParams::default().labels(&format!("{LABEL}={}", label(webhooks)));
-    let present = match api.list_metadata(&labelled).await {
-        Ok(present) => present.items,
-        // The API server does not serve the kind, so there are no objects of it.
-        Err(Error::Api(status)) if status.code == 404 => return Ok(()),
-        Err(error) => return Err(failed(error)),
-    };
-    for object in present {
-        let name = object.name_any();
-        // The label of a long name is only its end, so other webhooks may have the same. The full name decides.
-        let is_own = name == webhooks || name.ends_with(&format!(".{webhooks}"));
-        if !is_own || wanted.contains(&&*name) {
-            continue;
+/// Removes objects by their names; each only if it has the label of the webhooks too.
+///
+/// An object that cannot be removed does not keep the others. Returns the policies that are gone, and the first error.
+pub(crate) async fn prune(
+    client: &Client,
+    webhooks: &str,
+    unwanted: &Unwanted,
+) -> (BTreeSet<String>, Result<(), WebhookError>) {
+    let remover = Remover { client, webhooks };
+    let mut outcome = Ok(());
+    if unwanted.validating {
+        let removed = remover.named_like_the_webhooks::<ValidatingWebhookConfiguration>();
+        outcome = outcome.and(removed.await);
+    }
+    if unwanted.mutating {
+        let removed = remover.named_like_the_webhooks::<MutatingWebhookConfiguration>();
+        outcome = outcome.and(removed.await);
+    }
+    let mut gone = BTreeSet::new();
+    for name in &unwanted.policies {
+        // The binding before its policy, so that no binding refers to a missing one.
+        let binding = remover
+            .remove::<ValidatingAdmissionPolicyBinding>(name)
+            .await;
+        let removed = match binding {
+            Ok(()) => remover.remove::<ValidatingAdmissionPolicy>(name).await,
+            Err(error) => Err(error),
+        };
+        if removed.is_ok() {
+            gone.insert(name.clone());
         }
-        // Only the object that was listed: another one of the name may have been created since.
+        outcome = outcome.and(removed);
+    }
+    (gone, outcome)
+}
+
+struct Remover<'a> {
+    client: &'a Client,
+    webhooks: &'a str,
+}
+
+impl Remover<'_> {
+    /// Removes the configuration that has the name of the webhooks.
+    ///
+    /// A program that may not look for it has none: its predecessor had the same name, and so the permission.
+    async fn named_like_the_webhooks<K>(&self) -> Result<(), WebhookError>
+    where
+        K: Resource<DynamicType = ()> + DeserializeOwned + Clone + Debug,
+    {
+        match self.look::<K>(self.webhooks).await {
+            Err(Error::Api(status)) if status.code == 403 => Ok(()),
+            found => self.delete::<K>(self.webhooks, found).await,
+        }
+    }
+
+    async fn remove<K>(&self, name: &str) -> Result<(), WebhookError>
+    where
+        K: Resource<DynamicType = ()> + DeserializeOwned + Clone + Debug,
+    {
+        let found = self.look::<K>(name).await;
+        self.delete::<K>(name, found).await
+    }
+
+    /// Returns the metadata of an object; `None` if it is missing, or its kind is not served.
+    async fn look<K>(&self, name: &str) -> Result<Option<PartialObjectMeta<K>>, Error>
+    where
+        K: Resource<DynamicType = ()> + DeserializeOwned + Clone + Debug,
+    {
+        let api: Api<K> = Api::all(self.client.clone());
+        match api.get_metadata(name).await {
+            Ok(found) => Ok(Some(found)),
+            Err(Error::Api(status)) if status.code == 404 => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn delete<K>(
+        &self,
+        name: &str,
+        found: Result<Option<PartialObjectMeta<K>>, Error>,
+    ) -> Result<(), WebhookError>
+    where
+        K: Resource<DynamicType = ()> + DeserializeOwned + Clone + Debug,
+    {
+        let failed = |source: Error| WebhookError::Remove {
+            kind: K::kind(&()).into_owned(),
+            name: name.to_owned(),
+            source: Box::new(source),
+        };
+        let own = found.map_err(failed)?.map(|found| found.metadata);
+        let Some(object) = own.filter(|object| is_own(self.webhooks, object)) else {
+            return Ok(());
+        };
+        // Only the object that was read: another one of the name may have been created since.
         let preconditions = Some(Preconditions {
-            uid: object.uid(),
+            uid: object.uid,
             resource_version: None,
         });
         let params = DeleteParams {
             preconditions,
             ..DeleteParams::default()
         };
-        match api.delete(&name, &params).await {
+        let api: Api<K> = Api::all(self.client.clone());
+        match api.delete(name, &params).await {
             Ok(_) => {
                 let kind = K::kind(&());
                 tracing::info!("removed the {kind} {name}, which the webhooks no longer want");
+                Ok(())
             }
             // Another replica was faster, or the object was recreated meanwhile.
-            Err(Error::Api(status)) if matches!(status.code, 404 | 409) => {}
-            Err(error) => return Err(failed(error)),
+            Err(Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
+            Err(error) => Err(failed(error)),
         }
     }
-    Ok(())
 }

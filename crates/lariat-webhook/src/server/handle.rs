@@ -5,12 +5,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::health::WebhookHealth;
-use super::installer::Installer;
+use super::installer::{Installer, Installing};
 use super::routes::Routes;
+use crate::alerts::Alerts;
 use crate::certificates::{Keeper, Shown};
 use crate::error::WebhookError;
 
@@ -22,6 +24,8 @@ pub struct WebhookServer {
     address: SocketAddr,
     shown: Arc<Shown>,
     health: WebhookHealth,
+    /// Whether the configurations were applied; true if there are none to apply.
+    applied: watch::Receiver<bool>,
     tasks: TaskTracker,
     stopping: CancellationToken,
     _stops: DropGuard,
@@ -36,21 +40,14 @@ pub(crate) struct Start {
     pub(crate) installer: Option<Installer>,
 }
 
-/// Starts a server, and applies the configurations once it listens.
-pub(crate) async fn start(start: Start) -> Result<WebhookServer, WebhookError> {
+/// Starts a server, and applies the configurations in the background.
+pub(crate) fn start(start: Start) -> Result<WebhookServer, WebhookError> {
     let shown = start.keeper.shown();
     // The configuration asks for the certificate in each handshake, so it is built only once.
     let tls = shown.config().map_err(WebhookError::Tls)?;
     let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
-    let health = WebhookHealth::new(Arc::clone(&shown), stopping.clone());
-    let server = WebhookServer {
-        address: start.address,
-        shown: Arc::clone(&shown),
-        health: health.clone(),
-        tasks: tasks.clone(),
-        stopping: stopping.clone(),
-        _stops: stopping.clone().drop_guard(),
-    };
+    let alerts = Alerts::new(start.routes.metrics.clone());
+    let health = WebhookHealth::new(Arc::clone(&shown), stopping.clone(), alerts.clone());
     let router = start.routes.router(health.clone());
     tasks.spawn(lariat_http::serve_tls(
         "webhooks",
@@ -59,26 +56,32 @@ pub(crate) async fn start(start: Start) -> Result<WebhookServer, WebhookError> {
         router,
         stopping.clone(),
     ));
-    let kept = stopping
-        .clone()
-        .run_until_cancelled_owned(start.keeper.run());
-    tasks.spawn(kept);
+    let kept = start.keeper.run(alerts.clone());
+    tasks.spawn(stopping.clone().run_until_cancelled_owned(kept));
+    let (sender, applied) = watch::channel(start.installer.is_none());
     if let Some(installer) = start.installer {
-        // The server accepts connections before the configurations are applied: the API server may call a webhook at
-        // once.
-        let mut authority = shown.authority();
-        let present = authority.borrow_and_update().clone();
-        if let Err(error) = installer.apply(present, &shown).await {
-            server.shutdown().await;
-            return Err(error);
-        }
-        let installed = installer.run(Arc::clone(&shown), authority, health);
-        tasks.spawn(stopping.run_until_cancelled_owned(installed));
+        // After the server was started: an API server may call a webhook as soon as it is configured.
+        let installing = Installing {
+            installer,
+            shown: Arc::clone(&shown),
+            alerts,
+            applied: sender,
+        };
+        let installed = installing.run();
+        tasks.spawn(stopping.clone().run_until_cancelled_owned(installed));
     }
     // A closed tracker ends its wait once all tasks have ended.
     tasks.close();
-    tracing::info!(address = %server.address, "webhooks are served");
-    Ok(server)
+    tracing::info!(address = %start.address, "webhooks are served");
+    Ok(WebhookServer {
+        address: start.address,
+        shown,
+        health,
+        applied,
+        tasks,
+        stopping: stopping.clone(),
+        _stops: stopping.drop_guard(),
+    })
 }
 
 impl WebhookServer {
@@ -106,6 +109,24 @@ impl WebhookServer {
         self.shown.authority().borrow().clone()
     }
 
+    /// Waits until the configurations have been applied once.
+    ///
+    /// Returns whether they were; `false` if the server stops before. Without an [endpoint](crate::Webhooks::endpoint)
+    /// there is nothing to wait for. While the apply fails it is tried again, and the reason is among the
+    /// [alerts](WebhookHealth::alerts). API servers learn of configurations by a watch, up to some seconds later.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future only ends the wait.
+    #[allow(
+        clippy::must_use_candidate,
+        reason = "most callers stop the server themselves"
+    )]
+    pub async fn applied(&self) -> bool {
+        let mut applied = self.applied.clone();
+        applied.wait_for(|is_applied| *is_applied).await.is_ok()
+    }
+
     /// Returns the health of the server, for probes.
     #[must_use]
     pub fn health(&self) -> WebhookHealth {
@@ -114,7 +135,8 @@ impl WebhookServer {
 
     /// Stops the server, and waits for running requests, for at most ten seconds.
     ///
-    /// No further connections are accepted. The configurations are kept, because other replicas may serve the webhooks.
+    /// No further connections are accepted. The configurations are kept, because other replicas may serve the webhooks;
+    /// without another replica, calls fail until the next start.
     /// API servers take some seconds to notice that a Pod terminates, so the Pod needs a `preStop` hook that sleeps for
     /// a few seconds.
     ///

@@ -2,40 +2,36 @@
 
 use std::sync::Arc;
 
-use parking_lot::RwLock;
 use tokio_util::sync::CancellationToken;
 
+use crate::alerts::{Alerts, WebhookAlert};
 use crate::certificates::Shown;
 
 /// The health of a server of webhooks. Clones share it.
+///
+/// [`check`](Self::check) says whether calls can be answered, and decides whether the server gets any.
+/// [`alerts`](Self::alerts) says what someone should look at while calls are answered.
 #[derive(Debug, Clone)]
 pub struct WebhookHealth {
-    inner: Arc<Inner>,
-}
-
-#[derive(Debug)]
-struct Inner {
     shown: Arc<Shown>,
     stopping: CancellationToken,
-    /// The reason why the configurations could not be applied the last time, if any.
-    unapplied: RwLock<Option<String>>,
+    alerts: Alerts,
 }
 
 impl WebhookHealth {
-    pub(super) fn new(shown: Arc<Shown>, stopping: CancellationToken) -> Self {
+    pub(super) fn new(shown: Arc<Shown>, stopping: CancellationToken, alerts: Alerts) -> Self {
         Self {
-            inner: Arc::new(Inner {
-                shown,
-                stopping,
-                unapplied: RwLock::new(None),
-            }),
+            shown,
+            stopping,
+            alerts,
         }
     }
 
-    /// Checks that the webhooks can be called.
+    /// Checks that calls can be answered.
     ///
-    /// The server must be running, and certificates and configurations must be up to date. `/readyz` of the server
-    /// returns the result.
+    /// The server must not be stopping, and its certificate must be valid now and, if the
+    /// [endpoint](crate::Webhooks::endpoint) is known, cover its name. `/readyz` of the server has the same result,
+    /// without the reason. A renewal or an apply that fails does not count.
     ///
     /// ```no_run
     /// use lariat::webhook::WebhookServer;
@@ -50,26 +46,27 @@ impl WebhookHealth {
     ///
     /// # Errors
     ///
-    /// The reason why they cannot be called.
+    /// The reason why they cannot be answered; it has no text of the API server.
     pub fn check(&self) -> Result<(), String> {
-        if self.inner.stopping.is_cancelled() {
-            return Err("the webhooks are stopping".to_owned());
-        }
-        if let Some(problem) = self.inner.shown.problem() {
-            return Err(format!("the certificate cannot be replaced: {problem}"));
-        }
-        match &*self.inner.unapplied.read() {
-            Some(problem) => Err(problem.clone()),
-            None => Ok(()),
-        }
+        self.checks().into_iter().try_for_each(|(_, result)| result)
     }
 
-    /// Records the result of applying; returns whether a problem is new.
-    pub(super) fn applied(&self, outcome: Result<(), String>) -> bool {
-        let problem = outcome.err();
-        let mut last = self.inner.unapplied.write();
-        let is_news = problem.is_some() && *last != problem;
-        *last = problem;
-        is_news
+    /// Returns the failures that are tried again and affect no call yet.
+    ///
+    /// They are of a renewal, an apply or a removal. Each failure is logged once too, and is a series of [`Webhooks::metrics`](crate::Webhooks).
+    #[must_use]
+    pub fn alerts(&self) -> Vec<WebhookAlert> {
+        self.alerts.raised()
+    }
+
+    /// Returns the checks of `/readyz` by name.
+    pub(super) fn checks(&self) -> [(&'static str, Result<(), String>); 2] {
+        let stopping = self.stopping.is_cancelled();
+        let running = if stopping {
+            Err("the webhooks are stopping".to_owned())
+        } else {
+            Ok(())
+        };
+        [("shutdown", running), ("certificate", self.shown.check())]
     }
 }

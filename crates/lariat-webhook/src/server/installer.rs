@@ -1,5 +1,6 @@
 //! Applies the configurations at the start, after changes, and periodically.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,20 +9,20 @@ use lariat_core::describe;
 use tokio::sync::watch;
 use tokio::time;
 
-use super::health::WebhookHealth;
+use crate::alerts::{Alerts, Subject};
 use crate::certificates::Shown;
-use crate::configuration::{Described, apply};
+use crate::configuration::{Described, Unwanted, apply, prune};
 use crate::endpoint::Endpoint;
 use crate::error::WebhookError;
 
 /// The first pause after a failed attempt, which doubles with each further one.
 const PAUSE: Duration = Duration::from_secs(1);
-/// The longest pause between two attempts.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// The interval at which unchanged configurations are applied.
+/// The interval at which unchanged configurations are applied, and the longest pause after a failed attempt.
 ///
-/// Other clients may have changed them.
-const AGAIN: Duration = Duration::from_secs(600);
+/// Other clients may have changed them, above all the last replica of the release before.
+const AGAIN: Duration = Duration::from_secs(60);
+/// The time limit of an attempt.
+const ATTEMPT: Duration = Duration::from_secs(60);
 
 /// Everything that applying the configurations needs.
 pub(crate) struct Installer {
@@ -32,54 +33,87 @@ pub(crate) struct Installer {
     pub(crate) port: u16,
 }
 
-impl Installer {
-    /// Applies the configurations once, and records the authority that they have.
-    pub(super) async fn apply(
-        &self,
-        authority: Option<String>,
-        shown: &Shown,
-    ) -> Result<(), WebhookError> {
-        let configurations =
-            self.described
-                .configurations(&self.endpoint, authority.as_deref(), self.port);
-        apply(&self.client, &self.described.name, &configurations).await?;
-        shown.was_injected(authority);
-        Ok(())
-    }
+/// The installer of a server that listens.
+pub(super) struct Installing {
+    pub(super) installer: Installer,
+    pub(super) shown: Arc<Shown>,
+    pub(super) alerts: Alerts,
+    /// Set once the configurations are applied.
+    pub(super) applied: watch::Sender<bool>,
+}
 
-    /// Applies the configurations whenever the authority changes, and periodically.
-    pub(super) async fn run(
-        self,
-        shown: Arc<Shown>,
-        mut authority: watch::Receiver<Option<String>>,
-        health: WebhookHealth,
-    ) {
+impl Installing {
+    /// Applies the configurations now, whenever the authority changes, and periodically.
+    pub(super) async fn run(self) {
+        let mut authority = self.shown.authority();
         let mut pause = PAUSE;
-        let mut wait = AGAIN;
+        let mut gone = BTreeSet::new();
         loop {
-            let changed = time::timeout(wait, authority.changed()).await;
-            // The sender is dropped when the server stops.
-            if matches!(changed, Ok(Err(_))) {
-                return;
-            }
             // Marked as seen before the apply: a change during the apply ends the next wait immediately.
             let present = authority.borrow_and_update().clone();
-            match self.apply(present, &shown).await {
-                Ok(()) => {
-                    health.applied(Ok(()));
-                    (pause, wait) = (PAUSE, AGAIN);
-                }
-                Err(error) => {
-                    let problem = describe(&error);
-                    if health.applied(Err(problem.clone())) {
-                        tracing::warn!(
-                            "cannot apply the configurations of the webhooks: {problem}"
-                        );
-                    }
-                    wait = pause;
-                    pause = (pause * 2).min(LONGEST_PAUSE);
-                }
+            let attempt = time::timeout(ATTEMPT, self.attempt(present, &mut gone));
+            let succeeded = match attempt.await {
+                Ok(succeeded) => succeeded,
+                Err(_) => self.note(
+                    Subject::Configurations,
+                    Err(WebhookError::NoAnswer(ATTEMPT)),
+                ),
+            };
+            let wait = if succeeded {
+                pause = PAUSE;
+                AGAIN
+            } else {
+                let wait = pause;
+                pause = (pause * 2).min(AGAIN);
+                wait
+            };
+            // The sender is dropped when the server stops.
+            if let Ok(Err(_)) = time::timeout(wait, authority.changed()).await {
+                return;
             }
         }
+    }
+
+    /// Applies and removes once; returns whether both succeeded.
+    async fn attempt(&self, authority: Option<String>, gone: &mut BTreeSet<String>) -> bool {
+        let unwanted = match self.apply(authority, gone).await {
+            Ok(unwanted) => unwanted,
+            Err(error) => return self.note(Subject::Configurations, Err(error)),
+        };
+        self.note(Subject::Configurations, Ok(()));
+        // Last, so that no request goes unreviewed between the removal of an old configuration and its successor.
+        let (client, name) = (&self.installer.client, &self.installer.described.name);
+        let (removed, outcome) = prune(client, name, &unwanted).await;
+        *gone = removed;
+        self.note(Subject::Pruning, outcome)
+    }
+
+    /// Applies the configurations, and records the authority that they have.
+    async fn apply(
+        &self,
+        authority: Option<String>,
+        gone: &BTreeSet<String>,
+    ) -> Result<Unwanted, WebhookError> {
+        // A configuration never leads to a certificate that API servers would refuse.
+        let accepted = self.shown.check_with(authority.as_deref());
+        accepted.map_err(WebhookError::Certificate)?;
+        let Installer {
+            described,
+            endpoint,
+            client,
+            port,
+        } = &self.installer;
+        let configurations = described.configurations(endpoint, authority.as_deref(), *port);
+        let unwanted = apply(client, described, configurations, gone).await?;
+        self.shown.was_injected(authority);
+        self.applied.send_replace(true);
+        Ok(unwanted)
+    }
+
+    fn note(&self, subject: Subject, outcome: Result<(), WebhookError>) -> bool {
+        let succeeded = outcome.is_ok();
+        let outcome = outcome.map_err(|error| describe(&error));
+        self.alerts.set(subject, outcome);
+        succeeded
     }
 }

@@ -1,8 +1,10 @@
 //! The server: requests, deadlines, certificates and configurations, from start to stop.
 //!
 //! `handle` starts the tasks: the HTTP server with its `routes`, the keeper of the certificates, and the `installer` of
-//! the configurations. `respond` encodes answers, and `health` collects the problems of all tasks for `/readyz`.
+//! the configurations. `budget` bounds the memory of bodies, `respond` encodes answers, and `health` is the result of
+//! `/readyz`, with the alerts of all tasks beside it.
 
+mod budget;
 mod handle;
 mod health;
 mod installer;

@@ -4,6 +4,7 @@ use axum::body::Body;
 use http::header::{ALLOW, CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
 
+use crate::alerts::WebhookAlert;
 use crate::wire::Answer;
 
 const JSON: &str = "application/json";
@@ -32,6 +33,11 @@ impl Answer {
         Self::Refused(StatusCode::PAYLOAD_TOO_LARGE, message)
     }
 
+    pub(super) fn busy() -> Self {
+        let message = "too many reviews are in progress".to_owned();
+        Self::Refused(StatusCode::TOO_MANY_REQUESTS, message)
+    }
+
     pub(super) fn status(&self) -> StatusCode {
         match self {
             Self::Review(_) => StatusCode::OK,
@@ -57,12 +63,41 @@ pub(super) fn respond(answer: Answer) -> Response<Body> {
     response
 }
 
-/// Responds to a probe.
-pub(super) fn probe(outcome: Result<(), String>) -> Response<Body> {
-    let (status, text) = match outcome {
-        Ok(()) => (StatusCode::OK, "ok".to_owned()),
-        Err(problem) => (StatusCode::SERVICE_UNAVAILABLE, problem),
+/// The checks of a probe by name, with their results.
+pub(super) type Checks<'a> = [(&'a str, Result<(), String>)];
+
+/// Responds to a probe, in the form of API servers.
+///
+/// Probes need no authentication, so the reasons are withheld. The alerts are listed, and do not count.
+pub(super) fn probe(
+    name: &str,
+    checks: &Checks<'_>,
+    alerts: Option<&[WebhookAlert]>,
+) -> Response<Body> {
+    let is_good = checks.iter().all(|(_, result)| result.is_ok());
+    let (status, result) = if is_good {
+        (StatusCode::OK, "passed")
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, "failed")
     };
+    let mut text = String::new();
+    for (check, result) in checks {
+        let line = match result {
+            Ok(()) => format!("[+]{check} ok\n"),
+            Err(_) => format!("[-]{check} failed: reason withheld\n"),
+        };
+        text.push_str(&line);
+    }
+    for alert in alerts.unwrap_or_default() {
+        text.push_str(&format!(
+            "[-]{} failed: reason withheld, does not count\n",
+            alert.name
+        ));
+    }
+    text.push_str(&format!("{name} check {result}\n"));
+    if is_good && alerts.is_none() {
+        "ok".clone_into(&mut text);
+    }
     let mut response = Response::new(Body::from(text));
     *response.status_mut() = status;
     let media_type = HeaderValue::from_static(TEXT);

@@ -33,6 +33,8 @@ use crate::server::{Installer, Limits, Routes, Start, Target, WebhookServer, sta
 const ADMISSION: usize = 7 << 20;
 /// The default limit of conversion reviews, which may have all objects of a list.
 const CONVERSION: usize = 64 << 20;
+/// The default limit of all reviews in progress.
+const ALL: usize = 128 << 20;
 
 /// The webhooks of a program, on the factory of its controllers.
 ///
@@ -97,6 +99,7 @@ impl Webhooks {
             limits: Limits {
                 admission: ADMISSION,
                 conversion: CONVERSION,
+                all: ALL,
             },
             metrics: WebhookMetrics::new(),
         }
@@ -189,12 +192,33 @@ impl Webhooks {
         self
     }
 
+    /// Removes a policy of this name that an earlier release has applied.
+    ///
+    /// The permissions to do so are among [`needs`](Self::needs). Policies of earlier releases are recorded in an
+    /// annotation, and removed without this call too if the program may do so; otherwise an
+    /// [alert](crate::WebhookHealth::alerts) names them.
+    ///
+    /// ```no_run
+    /// # use lariat::webhook::Webhooks;
+    /// # fn example(webhooks: Webhooks) -> Webhooks {
+    /// // Until the release before had no policy "labels" either.
+    /// webhooks.remove_policy("labels")
+    /// # }
+    /// ```
+    pub fn remove_policy(mut self, hook: &str) -> Self {
+        self.described.removed.push(hook.to_owned());
+        self
+    }
+
     /// Sets where API servers call the webhooks, and applies the configurations.
     ///
-    /// They are applied when the webhooks are served, and kept up to date. Configurations that webhooks of the same
-    /// name applied earlier, with the label `lariat.dev/webhooks`, are removed if they are no longer wanted. The
-    /// Service and the conversion of CRDs are kept. Without this call nothing is applied, for configurations that
-    /// another program installs.
+    /// They are applied once the webhooks are served, and kept up to date. A configuration that webhooks of the same
+    /// name applied earlier is removed if it is no longer wanted; for policies see
+    /// [`remove_policy`](Self::remove_policy). The Service and the conversion of CRDs are kept. Without this call
+    /// nothing is applied, for configurations that another program installs.
+    ///
+    /// Nothing is applied while API servers would refuse the certificate: while it does not cover the name of the
+    /// endpoint, is not valid, or is not of the authority that is injected.
     pub fn endpoint(self, endpoint: Endpoint) -> Self {
         let endpoint = Some(endpoint);
         Self { endpoint, ..self }
@@ -216,6 +240,20 @@ impl Webhooks {
         let limits = Limits {
             admission,
             conversion,
+            ..self.limits
+        };
+        Self { limits, ..self }
+    }
+
+    /// Sets the maximum length of all bodies in progress (default 128 MiB).
+    ///
+    /// The first 64 KiB of each body do not count, so small reviews do not wait for large ones. A body that finds no
+    /// room within a second is refused with 429, for which the API server applies the failure policy. It is at least
+    /// the larger one of [`body_limits`](Self::body_limits). Probes need no room.
+    pub fn body_budget(self, bytes: usize) -> Self {
+        let limits = Limits {
+            all: bytes,
+            ..self.limits
         };
         Self { limits, ..self }
     }
@@ -269,13 +307,17 @@ impl Webhooks {
         Ok(self.described.configurations(endpoint, authority, 443))
     }
 
-    /// Listens on an address, applies the configurations, and serves the webhooks.
+    /// Serves the webhooks on an address, and applies the configurations.
     ///
-    /// `/healthz` and `/readyz` answer probes, also over TLS. Connections are HTTP/1.1, at most 1,024 at once.
+    /// The order is: certificate, server, and the configurations in the background. An apply or a removal that fails does not end the server. It
+    /// is tried again after a delay that grows from 1 second to 1 minute, and is an
+    /// [alert](crate::WebhookHealth::alerts) meanwhile; [`WebhookServer::applied`] waits for the first success.
+    ///
+    /// `/livez`, `/healthz` and `/readyz` answer probes, also over TLS. Connections are HTTP/1.1, at most 1,024 at once.
     ///
     /// # Errors
     ///
-    /// A name, the certificates or the address is invalid, or a configuration is refused. Nothing is served then.
+    /// A name, the certificates or the address is invalid. Nothing is served and no configuration is applied then.
     ///
     /// # Panics
     ///
@@ -283,7 +325,8 @@ impl Webhooks {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, nothing is served. Certificates and configurations may have been written.
+    /// If the future is dropped, nothing is served and no configuration is applied. The Secret of the certificates may
+    /// have been written.
     pub async fn serve(
         self,
         address: &str,
@@ -291,27 +334,25 @@ impl Webhooks {
     ) -> Result<WebhookServer, WebhookError> {
         self.check()?;
         let client = self.factory.client();
-        let names = self
-            .endpoint
-            .as_ref()
-            .map(Endpoint::names)
-            .unwrap_or_default();
-        // Without an `Endpoint` another program installs the configurations, and this program does not know when
-        // clients trust an authority.
-        let injects = self.endpoint.is_some();
-        let keeper = certificates.load(client.clone(), names, injects).await?;
         let unusable = |source| WebhookError::Listen {
             address: address.to_owned(),
             source,
         };
-        // Bound before anything is applied, because a local `Endpoint` and the Service need the actual port.
+        // Bound first, because a local `Endpoint` and the Service need the actual port.
         let listener = TcpListener::bind(address).await.map_err(unusable)?;
         let bound = listener.local_addr().map_err(unusable)?;
         let targets = self.targets();
+        let mut names: Vec<String> = self.endpoint.iter().flat_map(Endpoint::names).collect();
+        let endpoint = self.endpoint.map(|endpoint| endpoint.to(bound));
+        names.extend(endpoint.iter().flat_map(Endpoint::names));
+        // Without an `Endpoint` another program installs the configurations, and this program does not know when
+        // clients trust an authority.
+        let called = endpoint.as_ref().and_then(Endpoint::called);
+        let keeper = certificates.load(client.clone(), names, called).await?;
         let described = self.described;
-        let installer = self.endpoint.map(|endpoint| Installer {
+        let installer = endpoint.map(|endpoint| Installer {
             described,
-            endpoint: endpoint.to(bound),
+            endpoint,
             client,
             port: bound.port(),
         });
@@ -328,7 +369,6 @@ impl Webhooks {
             routes,
             installer,
         })
-        .await
     }
 
     fn targets(&self) -> HashMap<String, Target> {
@@ -358,6 +398,9 @@ impl Webhooks {
             if hook.kinds.is_empty() && hook.rules.is_empty() && self.endpoint.is_some() {
                 return Err(WebhookError::NoRule(name));
             }
+        }
+        for name in self.described.removed_policies() {
+            names::check(&name)?;
         }
         for policy in &self.described.policies {
             let name = self.described.full_name(policy.name());

@@ -11,7 +11,9 @@ use lariat_webhook::{
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::support::{Caller, Folder, Program, Widget, issue, review, serve, until, widget};
+use crate::support::{
+    Caller, Folder, Program, Widget, calm, issue, raised, review, serve, until, widget,
+};
 
 fn webhooks(program: &Program) -> Webhooks {
     let hook = Hook::new("any");
@@ -92,21 +94,21 @@ async fn a_broken_pair_keeps_the_old_certificate_until_another_comes() {
     let mut broken = issue();
     broken.key = issue().key;
     folder.mount(&broken);
-    let problem = until("the problem is not noticed", async || health.check().err()).await;
-    assert!(problem.contains("cannot be used"), "{problem}");
+    let reason = raised(&health, "renewal").await;
+    assert!(reason.contains("cannot be used"), "{reason}");
+    // The old certificate serves calls.
+    assert_eq!(health.check(), Ok(()));
     let old = Caller::trusting(&server, &first.authority);
     assert_eq!(old.post("/validate/any", creation()).await.0, 200);
     fs::remove_file(folder.path().join("tls.key")).unwrap();
     until("the file is not missed", async || {
-        health
-            .check()
-            .err()
-            .filter(|problem| problem.contains("cannot be read"))
+        let reason = raised(&health, "renewal").await;
+        reason.contains("cannot be read").then_some(())
     })
     .await;
     let second = issue();
     folder.mount(&second);
-    until("the new pair is not used", async || health.check().ok()).await;
+    calm(&health).await;
     assert_eq!(server.authority().as_deref(), Some(&*second.authority));
     let new = Caller::trusting(&server, &second.authority);
     assert_eq!(new.post("/validate/any", creation()).await.0, 200);

@@ -17,11 +17,11 @@ use lariat_core::ObjectKey;
 use lariat_operator::{CrdOptions, Operator, ensure_crds};
 use lariat_webhook::{
     Admission, Certificates, Conversion, Decision, Endpoint, FailurePolicy, Hook, MatchPolicy,
-    Operation, Policy, SideEffects, WebhookError, WebhookServer, Webhooks,
+    Operation, Policy, SideEffects, WebhookServer, Webhooks,
 };
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Program, Widget, issue, until};
+use crate::support::{Caller, Folder, Program, Widget, calm, get, issue, issue_for, raised, until};
 
 fn webhooks(program: &Program) -> Webhooks {
     let quota = Hook::new("quota")
@@ -74,7 +74,9 @@ async fn served(program: &Program) -> (WebhookServer, impl Fn(&str) -> Value) {
             "service": {"namespace": "demo", "name": "hooks", "port": 8443, "path": path},
         })
     };
-    (server.unwrap(), reached)
+    let server = server.unwrap();
+    assert!(server.applied().await);
+    (server, reached)
 }
 
 #[tokio::test]
@@ -186,7 +188,7 @@ async fn a_rotated_authority_is_injected_again() {
         (applied.client_config.ca_bundle?.0 == second.authority.as_bytes()).then_some(())
     })
     .await;
-    until("it is not healthy", async || server.health().check().ok()).await;
+    calm(&server.health()).await;
 }
 
 #[tokio::test]
@@ -198,6 +200,7 @@ async fn an_authority_that_cannot_be_injected_is_tried_again() {
     let certificates = Certificates::directory(folder.path()).period(Duration::from_millis(10));
     let webhooks = webhooks(&program).endpoint(Endpoint::local());
     let server = webhooks.serve("127.0.0.1:0", certificates).await.unwrap();
+    assert!(server.applied().await);
     let refused = Action::Refuse(Refusal::new(StatusCode::SERVICE_UNAVAILABLE));
     let rule = Rule::new(refused)
         .verb("patch")
@@ -206,13 +209,13 @@ async fn an_authority_that_cannot_be_injected_is_tried_again() {
     let second = issue();
     folder.mount(&second);
     let health = server.health();
-    let problem = until("the problem is not noticed", async || health.check().err()).await;
+    let reason = raised(&health, "configurations").await;
     assert!(
-        problem.contains("ValidatingWebhookConfiguration widgets.demo.dev"),
-        "{problem}"
+        reason.contains("ValidatingWebhookConfiguration widgets.demo.dev"),
+        "{reason}"
     );
     program.cluster.faults().remove(rule);
-    until("it is not tried again", async || health.check().ok()).await;
+    calm(&health).await;
     let api: Api<ValidatingWebhookConfiguration> = Api::all(program.cluster.client());
     let applied = api
         .get("widgets.demo.dev")
@@ -230,18 +233,26 @@ async fn an_authority_that_cannot_be_injected_is_tried_again() {
 }
 
 #[tokio::test]
-async fn a_configuration_that_is_refused_is_an_error_and_nothing_is_served() {
+async fn refused_configuration_is_retried_while_webhooks_are_served() {
     let program = Program::new().await;
     let folder = Folder::new();
     folder.mount(&issue());
     // The CRD of the conversion is missing.
-    let webhooks = webhooks(&program).endpoint(Endpoint::url("https://127.0.0.1:9443"));
+    let webhooks = webhooks(&program).endpoint(Endpoint::local());
     let served = webhooks
         .serve("127.0.0.1:0", Certificates::directory(folder.path()))
         .await;
-    let error = served.unwrap_err();
-    assert!(matches!(error, WebhookError::Apply { .. }), "{error}");
-    assert!(error.to_string().contains("widgets.demo.dev"), "{error}");
+    let server = served.unwrap();
+    let health = server.health();
+    let reason = raised(&health, "configurations").await;
+    assert!(reason.contains("widgets.demo.dev"), "{reason}");
+    assert_eq!(health.check(), Ok(()));
+    let caller = Caller::of(&server);
+    let probed = get(&caller, "/readyz").await;
+    assert_eq!(probed, (200, "ok".to_owned()));
+    install(&program).await;
+    assert!(server.applied().await);
+    calm(&health).await;
 }
 
 #[tokio::test]
@@ -313,22 +324,6 @@ async fn the_rules_of_the_operator_have_what_webhooks_need() {
         .endpoint(service())
         .declare(&operator, &certificates);
     let role = operator.cluster_role("widgets").await.unwrap();
-    for plural in [
-        "validatingwebhookconfigurations",
-        "mutatingwebhookconfigurations",
-        "validatingadmissionpolicies",
-        "validatingadmissionpolicybindings",
-    ] {
-        // Unwanted configurations are found and removed.
-        let of_plural = role.rules.iter().flatten().filter(|rule| {
-            let mut resources = rule.resources.iter().flatten();
-            resources.any(|resource| resource == plural)
-        });
-        let verbs: Vec<&String> = of_plural.flat_map(|rule| &rule.verbs).collect();
-        for verb in ["list", "delete"] {
-            assert!(verbs.iter().any(|each| *each == verb), "{plural}: {verb}");
-        }
-    }
     let rules = serde_json::to_value(role.rules).unwrap().to_string();
     for expected in [
         "validatingwebhookconfigurations",
@@ -356,4 +351,98 @@ async fn the_rules_of_the_operator_have_what_webhooks_need() {
         role.contains("hooks-tls") && role.contains("hooks"),
         "{role}"
     );
+}
+
+/// Returns the verbs on a resource, each with the name that it is restricted to.
+async fn verbs(webhooks: Webhooks, plural: &str) -> Vec<String> {
+    let program = Program::new().await;
+    let operator = Operator::new("widgets.demo.dev", &program.factory);
+    let certificates = Certificates::secret(&ObjectKey::namespaced("demo", "hooks-tls"));
+    let _declared = webhooks.declare(&operator, &certificates);
+    let role = operator.cluster_role("widgets").await.unwrap();
+    let rules = role.rules.into_iter().flatten();
+    let named = rules.filter(|rule| rule.resources.iter().flatten().any(|it| it == plural));
+    let verbs = named.flat_map(|rule| {
+        let names = rule.resource_names.unwrap_or_default().join(" ");
+        let verbs = rule.verbs.into_iter();
+        verbs.map(move |verb| format!("{verb} {names}").trim().to_owned())
+    });
+    let mut verbs: Vec<String> = verbs.collect();
+    verbs.sort();
+    verbs
+}
+
+#[tokio::test]
+async fn derived_permissions_are_restricted_to_names_of_the_program() {
+    let program = Program::new().await;
+    let any = async |_: Admission<Widget>| Ok(Decision::allow());
+    let one = || {
+        let webhooks = program.webhooks().validate(Hook::new("any"), any);
+        webhooks.endpoint(service())
+    };
+    let check = async |webhooks: Webhooks, plural: &str, expected: &[&str]| {
+        assert_eq!(verbs(webhooks, plural).await, expected, "{plural}");
+    };
+    let own = ["create", "get widgets.demo.dev", "patch widgets.demo.dev"];
+    check(one(), "validatingwebhookconfigurations", &own).await;
+    // A predecessor may have had mutating webhooks, whose paths no server has any more.
+    let removed = ["delete widgets.demo.dev", "get widgets.demo.dev"];
+    check(one(), "mutatingwebhookconfigurations", &removed).await;
+    for plural in [
+        "validatingadmissionpolicies",
+        "validatingadmissionpolicybindings",
+    ] {
+        check(one(), plural, &[]).await;
+        let removed = [
+            "delete small.widgets.demo.dev",
+            "get small.widgets.demo.dev",
+        ];
+        check(one().remove_policy("small"), plural, &removed).await;
+    }
+    let policies = Policy::of(Hook::<Widget>::new("small"));
+    let policies = program.webhooks().policy(policies).endpoint(service());
+    check(policies, "mutatingwebhookconfigurations", &[]).await;
+}
+
+#[tokio::test]
+async fn certificate_without_endpoint_name_is_unready_and_not_configured() {
+    let program = Program::new().await;
+    install(&program).await;
+    let folder = Folder::new();
+    folder.mount(&issue_for(["other.demo.svc"]));
+    let certificates = Certificates::directory(folder.path()).period(Duration::from_millis(10));
+    let webhooks = webhooks(&program).endpoint(service());
+    let server = webhooks.serve("127.0.0.1:0", certificates).await.unwrap();
+    let health = server.health();
+    let reason = raised(&health, "configurations").await;
+    assert!(reason.contains("does not cover hooks.demo.svc"), "{reason}");
+    let api: Api<ValidatingWebhookConfiguration> = Api::all(program.cluster.client());
+    assert!(api.get_opt("widgets.demo.dev").await.unwrap().is_none());
+    let unready = health.check().unwrap_err();
+    assert!(
+        unready.contains("does not cover hooks.demo.svc"),
+        "{unready}"
+    );
+    folder.mount(&issue());
+    assert!(server.applied().await);
+    assert_eq!(health.check(), Ok(()));
+}
+
+#[tokio::test]
+async fn authority_of_another_certificate_is_not_configured() {
+    let program = Program::new().await;
+    install(&program).await;
+    let folder = Folder::new();
+    let mut torn = issue();
+    torn.authority = issue().authority;
+    folder.mount(&torn);
+    let webhooks = webhooks(&program).endpoint(service());
+    let server = webhooks
+        .serve("127.0.0.1:0", Certificates::directory(folder.path()))
+        .await
+        .unwrap();
+    let reason = raised(&server.health(), "configurations").await;
+    assert!(reason.contains("does not vouch"), "{reason}");
+    let api: Api<ValidatingWebhookConfiguration> = Api::all(program.cluster.client());
+    assert!(api.get_opt("widgets.demo.dev").await.unwrap().is_none());
 }

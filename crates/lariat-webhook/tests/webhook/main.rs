@@ -4,6 +4,7 @@
 mod support;
 
 mod admission;
+mod budget;
 mod certificates;
 mod configuration;
 mod conversion;
@@ -12,5 +13,7 @@ mod faults;
 mod metrics;
 mod migration;
 mod releases;
+mod renames;
 mod secrets;
+mod steps;
 mod stopping;

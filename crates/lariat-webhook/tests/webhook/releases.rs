@@ -6,22 +6,29 @@ use k8s_openapi::api::admissionregistration::v1::{
 };
 use kube::api::{ListParams, PostParams};
 use kube::{Api, Client, ResourceExt};
+use lariat_cluster::RecordedRequest;
 use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
 use lariat_webhook::{
-    Admission, Certificates, Decision, Endpoint, Hook, Policy, WebhookError, WebhookServer,
-    Webhooks,
+    Admission, Certificates, Decision, Endpoint, Hook, Policy, WebhookServer, Webhooks,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Program, Widget, issue};
+use crate::support::{Folder, Program, Widget, calm, issue, raised, until};
 
-async fn serve(webhooks: Webhooks) -> Result<WebhookServer, WebhookError> {
+/// Serves webhooks, and waits until their configurations are applied and those before them removed.
+async fn serve(webhooks: Webhooks) -> WebhookServer {
+    let server = begin(webhooks).await;
+    assert!(server.applied().await);
+    server
+}
+
+async fn begin(webhooks: Webhooks) -> WebhookServer {
     let folder = Folder::new();
     folder.mount(&issue());
     let webhooks = webhooks.endpoint(Endpoint::local());
     let certificates = Certificates::directory(folder.path());
-    webhooks.serve("127.0.0.1:0", certificates).await
+    webhooks.serve("127.0.0.1:0", certificates).await.unwrap()
 }
 
 fn policy(name: &str) -> Policy {
@@ -47,33 +54,39 @@ where
 {
     let all: Api<K> = Api::all(client.clone());
     let all = all.list(&ListParams::default()).await.unwrap();
-    all.iter().map(ResourceExt::name_any).collect()
+    let mut names: Vec<String> = all.iter().map(ResourceExt::name_any).collect();
+    names.sort();
+    names
+}
+
+/// Waits until the objects of a kind have these names.
+async fn wait_for<K>(client: &Client, expected: &[&str])
+where
+    K: kube::Resource<DynamicType = ()> + DeserializeOwned + Clone + std::fmt::Debug,
+{
+    until("others exist", async || {
+        (names::<K>(client).await == expected).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_release_that_drops_its_last_validating_hook_and_a_policy_removes_both() {
     let program = Program::new().await;
     let client = program.cluster.client();
-    let server = serve(first(&program)).await.unwrap();
+    let server = serve(first(&program)).await;
     server.shutdown().await;
     let second = red(program.webhooks()).policy(policy("small"));
-    let server = serve(second).await.unwrap();
-    let none = [""; 0];
-    let validating = names::<ValidatingWebhookConfiguration>(&client).await;
-    assert_eq!(validating, none);
-    let mutating = names::<MutatingWebhookConfiguration>(&client).await;
-    assert_eq!(mutating, ["widgets.demo.dev"]);
-    let policies = names::<ValidatingAdmissionPolicy>(&client).await;
-    assert_eq!(policies, ["small.widgets.demo.dev"]);
-    let bindings = names::<ValidatingAdmissionPolicyBinding>(&client).await;
-    assert_eq!(bindings, ["small.widgets.demo.dev"]);
+    let server = serve(second).await;
+    wait_for::<ValidatingWebhookConfiguration>(&client, &[]).await;
+    wait_for::<MutatingWebhookConfiguration>(&client, &["widgets.demo.dev"]).await;
+    wait_for::<ValidatingAdmissionPolicy>(&client, &["small.widgets.demo.dev"]).await;
+    wait_for::<ValidatingAdmissionPolicyBinding>(&client, &["small.widgets.demo.dev"]).await;
     server.shutdown().await;
     // A release without any webhook leaves nothing.
-    let _server = serve(program.webhooks()).await.unwrap();
-    let mutating = names::<MutatingWebhookConfiguration>(&client).await;
-    assert_eq!(mutating, none);
-    let bindings = names::<ValidatingAdmissionPolicyBinding>(&client).await;
-    assert_eq!(bindings, none);
+    let _server = serve(program.webhooks()).await;
+    wait_for::<MutatingWebhookConfiguration>(&client, &[]).await;
+    wait_for::<ValidatingAdmissionPolicyBinding>(&client, &[]).await;
 }
 
 #[tokio::test]
@@ -85,7 +98,7 @@ async fn what_others_or_other_webhooks_have_applied_is_not_removed() {
     let other = other
         .validate(Hook::new("quota"), any)
         .policy(policy("small"));
-    let _other = serve(other).await.unwrap();
+    let _other = serve(other).await;
     // Of the name, but without the label; and with the label, but of another name.
     let api: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
     let label = json!({"lariat.dev/webhooks": "widgets.demo.dev"});
@@ -94,29 +107,71 @@ async fn what_others_or_other_webhooks_have_applied_is_not_removed() {
         let theirs = serde_json::from_value(theirs).unwrap();
         api.create(&PostParams::default(), &theirs).await.unwrap();
     }
-    let _server = serve(red(program.webhooks())).await.unwrap();
-    let mut validating = names::<ValidatingWebhookConfiguration>(&client).await;
-    validating.sort();
+    let looks = || {
+        let journal = program.cluster.journal();
+        journal.count("get", "validatingwebhookconfigurations")
+    };
+    let before = looks();
+    let _server = serve(red(program.webhooks())).await;
+    // One for the record, one to remove it.
+    until("nothing is removed yet", async || {
+        (looks() >= before + 2).then_some(())
+    })
+    .await;
     let expected = ["copy", "more.widgets.demo.dev", "widgets.demo.dev"];
-    assert_eq!(validating, expected);
-    let policies = names::<ValidatingAdmissionPolicy>(&client).await;
-    assert_eq!(policies, ["small.more.widgets.demo.dev"]);
+    wait_for::<ValidatingWebhookConfiguration>(&client, &expected).await;
+    wait_for::<ValidatingAdmissionPolicy>(&client, &["small.more.widgets.demo.dev"]).await;
 }
 
 #[tokio::test]
-async fn a_policy_that_cannot_be_removed_is_an_error_with_the_webhooks() {
+async fn failed_removal_is_an_alert_of_served_webhooks() {
     let program = Program::new().await;
-    let server = serve(first(&program)).await.unwrap();
+    let client = program.cluster.client();
+    let server = serve(first(&program)).await;
     server.shutdown().await;
     let refused = Action::Refuse(Refusal::new(StatusCode::FORBIDDEN));
-    program.cluster.faults().add(
-        Rule::new(refused)
-            .verb("delete")
-            .resource("validatingadmissionpolicies"),
-    );
-    let error = serve(red(program.webhooks())).await.unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "cannot remove an unwanted ValidatingAdmissionPolicy of the webhooks widgets.demo.dev"
-    );
+    let rule = Rule::new(refused).resource("validatingadmissionpolicies");
+    let rule = program.cluster.faults().add(rule.verb("delete"));
+    let server = serve(red(program.webhooks())).await;
+    let health = server.health();
+    let reason = raised(&health, "pruning").await;
+    let expected = "cannot remove the ValidatingAdmissionPolicy new.widgets.demo.dev of an earlier release: delete \
+                    it, or allow this program to get and delete it";
+    assert!(reason.starts_with(expected), "{reason}");
+    assert_eq!(health.check(), Ok(()));
+    // The others are removed.
+    wait_for::<ValidatingWebhookConfiguration>(&client, &[]).await;
+    wait_for::<ValidatingAdmissionPolicyBinding>(&client, &[]).await;
+    program.cluster.faults().remove(rule);
+    calm(&health).await;
+    wait_for::<ValidatingAdmissionPolicy>(&client, &[]).await;
+}
+
+#[tokio::test]
+async fn kinds_that_were_never_used_need_no_permission() {
+    let program = Program::new().await;
+    let refused = Action::Refuse(Refusal::new(StatusCode::FORBIDDEN));
+    let unused = |request: &RecordedRequest| {
+        request.resource.starts_with("validating") || request.verb == "list"
+    };
+    program
+        .cluster
+        .faults()
+        .add(Rule::new(refused).when(unused));
+    let server = serve(red(program.webhooks())).await;
+    assert_eq!(server.health().alerts(), []);
+    let attempts = program.cluster.journal().select().verb("delete").count();
+    assert_eq!(attempts, 0);
+}
+
+#[tokio::test]
+async fn declared_policy_is_removed_without_record() {
+    let program = Program::new().await;
+    let client = program.cluster.client();
+    let server = serve(program.webhooks().policy(policy("small"))).await;
+    server.shutdown().await;
+    // Nothing that this release wants has the record.
+    let _server = serve(red(program.webhooks()).remove_policy("small")).await;
+    wait_for::<ValidatingAdmissionPolicyBinding>(&client, &[]).await;
+    wait_for::<ValidatingAdmissionPolicy>(&client, &[]).await;
 }

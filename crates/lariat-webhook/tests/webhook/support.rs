@@ -15,7 +15,7 @@ use kube::CustomResource;
 use lariat_cluster::Cluster;
 use lariat_cluster::testing::{TestCluster, eventually};
 use lariat_controller::SharedControllerFactory;
-use lariat_webhook::{Certificates, WebhookServer, Webhooks};
+use lariat_webhook::{Certificates, WebhookHealth, WebhookServer, Webhooks};
 use rcgen::{CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::client::Resumption;
 use rustls::pki_types::pem::PemObject;
@@ -45,12 +45,18 @@ pub(crate) struct Issued {
     pub(crate) authority: String,
 }
 
-/// Issues a certificate for this machine, by a new authority.
+/// Issues a certificate for this machine and the Service `demo/hooks`, by a new authority.
 pub(crate) fn issue() -> Issued {
+    issue_for(["127.0.0.1", "hooks.demo.svc"])
+}
+
+/// Issues a certificate for some names, by a new authority.
+pub(crate) fn issue_for(names: impl IntoIterator<Item = &'static str>) -> Issued {
     let mut authority = CertificateParams::default();
     authority.is_ca = IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
     let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate().unwrap()).unwrap();
-    let server = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+    let server =
+        CertificateParams::new(names.into_iter().map(str::to_owned).collect::<Vec<_>>()).unwrap();
     let key = KeyPair::generate().unwrap();
     Issued {
         certificate: server.signed_by(&key, &authority).unwrap().pem(),
@@ -139,6 +145,7 @@ pub(crate) async fn serve(webhooks: Webhooks) -> (WebhookServer, Caller) {
 /// Calls webhooks, as an API server that trusts some authorities.
 #[derive(Clone)]
 pub(crate) struct Caller {
+    host: String,
     port: u16,
     config: Arc<ClientConfig>,
 }
@@ -153,6 +160,10 @@ impl Caller {
     }
 
     pub(crate) fn trusting(server: &WebhookServer, authority: &str) -> Self {
+        Self::at(server.address().port(), authority)
+    }
+
+    pub(crate) fn at(port: u16, authority: &str) -> Self {
         let mut roots = RootCertStore::empty();
         for certificate in CertificateDer::pem_slice_iter(authority.as_bytes()) {
             roots.add(certificate.unwrap()).unwrap();
@@ -166,15 +177,22 @@ impl Caller {
         // A resumed session sends no certificate.
         config.resumption = Resumption::disabled();
         Self {
-            port: server.address().port(),
+            host: "127.0.0.1".to_owned(),
+            port,
             config: Arc::new(config),
         }
+    }
+
+    /// Calls a name, which the certificate must be for, at the same port of this machine.
+    pub(crate) fn calling(mut self, host: &str) -> Self {
+        self.host = host.to_owned();
+        self
     }
 
     /// Opens a connection.
     pub(crate) async fn connect(&self) -> std::io::Result<TlsStream<TcpStream>> {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).await?;
-        let name = ServerName::try_from("127.0.0.1").unwrap();
+        let name = ServerName::try_from(self.host.clone()).unwrap();
         let connector = TlsConnector::from(Arc::clone(&self.config));
         connector.connect(name, stream).await
     }
@@ -212,6 +230,31 @@ impl Caller {
         assert_eq!(answer["response"]["uid"], review["request"]["uid"]);
         answer["response"].clone()
     }
+}
+
+/// Returns the answer to a GET.
+pub(crate) async fn get(caller: &Caller, path: &str) -> Answered {
+    let request = hyper::Request::get(path).header("host", "a");
+    let request = request.body(Full::default()).unwrap();
+    caller.send(request).await.unwrap()
+}
+
+/// Waits until an alert is raised, and returns its reason.
+pub(crate) async fn raised(health: &WebhookHealth, name: &str) -> String {
+    until("no alert is raised", async || {
+        let alerts = health.alerts().into_iter();
+        let mut named = alerts.filter(|alert| alert.name == name);
+        named.next().map(|alert| alert.message)
+    })
+    .await
+}
+
+/// Waits until no alert is raised.
+pub(crate) async fn calm(health: &WebhookHealth) {
+    until("an alert is raised", async || {
+        health.alerts().is_empty().then_some(())
+    })
+    .await;
 }
 
 /// A result with errors of any type.

@@ -196,7 +196,9 @@ fn declared(operator: &Operator) -> (Webhooks, Certificates) {
 async fn served(webhooks: Webhooks, certificates: Certificates) -> (WebhookServer, WebhookMetrics) {
     let metrics = webhooks.metrics();
     let server = webhooks.serve("127.0.0.1:0", certificates).await;
-    (server.expect("served"), metrics)
+    let server = server.expect("served");
+    assert!(server.applied().await, "it has stopped");
+    (server, metrics)
 }
 
 /// Returns a Website with one page.

@@ -30,6 +30,7 @@ async fn the_api_server_evaluates_policies_by_itself() {
             .endpoint(Endpoint::local())
             .serve("127.0.0.1:0", made(env))
             .await?;
+        ensure!(server.applied().await, "the server has stopped");
         // Also while the program is down.
         server.shutdown().await;
         let evaluated = async {
