@@ -42,8 +42,8 @@ fn overview_json() -> Value {
         "program": {"name": "shop-operator", "version": "1.4.2", "started": "2026-11-24T08:00:00Z", "uptime": 14520.0,
             "now": "2026-11-24T12:02:00Z", "logFilter": null},
         "health": {"healthy": true, "ready": true, "checks": [
-            {"name": "caches", "ok": true, "liveness": false, "message": null},
-            {"name": "handlers", "ok": true, "liveness": false, "message": null},
+            {"name": "caches", "ok": true, "liveness": false, "readiness": true, "message": null},
+            {"name": "handlers", "ok": true, "liveness": false, "readiness": true, "message": null},
         ]},
         "allowed": {"user": "local", "actions": false},
         "controllers": [
@@ -75,7 +75,7 @@ pub(crate) fn overview() -> Overview {
 pub(crate) fn trouble() -> Overview {
     let mut json = overview_json();
     json["health"]["ready"] = false.into();
-    json["health"]["checks"][1] = json!({"name": "handlers", "ok": false, "liveness": false,
+    json["health"]["checks"][1] = json!({"name": "handlers", "ok": false, "liveness": false, "readiness": true,
         "message": "deploy has been called for Deployment shop/web for 12m"});
     json["guards"] = json!([{"context": "", "operator": "shop", "reconcilers": ["shops"], "budgets": ["10 deletes in 60s"],
         "tripped": true, "reason": "an 11th delete within 60s", "refused": 4}]);

@@ -28,6 +28,8 @@ pub struct Check {
     pub ok: bool,
     /// Whether the check counts for `/healthz` too, and not only for `/readyz`.
     pub liveness: bool,
+    /// Whether the check counts for `/readyz`; if not, it is for people only.
+    pub readiness: bool,
     /// The reason of a failure, or a note.
     pub message: Option<String>,
 }

@@ -34,27 +34,46 @@ pub(super) fn checks(members: &Members, limits: Limits) -> Vec<Check> {
     let factories = members.factories();
     vec![
         // The only checks of liveness: a restart cures neither a slow handler nor an API server that is down.
-        check("ping", true, Ok(None)),
-        check("leases", true, leases(&factories)),
-        check("caches", false, caches(&factories)),
-        check("watches", false, watches(&factories, limits.unwatched)),
-        check("handlers", false, handlers(&factories, limits.stuck)),
-        check("guards", false, Ok(guards(members))),
-        check("shutdown", false, shutdown(&factories)),
+        check("ping", Counts::Liveness, Ok(None)),
+        check("leases", Counts::Liveness, leases(&factories)),
+        check("caches", Counts::Readiness, caches(&factories)),
+        // An outage or a slow call concerns all replicas alike, and webhooks of the same Pods answer meanwhile.
+        check(
+            "watches",
+            Counts::Nothing,
+            watches(&factories, limits.unwatched),
+        ),
+        check(
+            "handlers",
+            Counts::Nothing,
+            handlers(&factories, limits.stuck),
+        ),
+        check("guards", Counts::Nothing, Ok(guards(members))),
+        check("shutdown", Counts::Readiness, shutdown(&factories)),
     ]
 }
 
 /// The result of a check: passed with an optional note, or failed with a reason.
 type Found = Result<Option<String>, String>;
 
+/// The probes for which a check counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Counts {
+    Liveness,
+    Readiness,
+    /// It is for people only.
+    Nothing,
+}
+
 /// Returns a check with its result.
-pub(super) fn check(name: &str, liveness: bool, found: Found) -> Check {
+pub(super) fn check(name: &str, counts: Counts, found: Found) -> Check {
     let ok = found.is_ok();
     let message = found.unwrap_or_else(Some);
     Check {
         name: name.to_owned(),
         ok,
-        liveness,
+        liveness: counts == Counts::Liveness,
+        readiness: counts != Counts::Nothing,
         message,
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::future::join_all;
 
 use super::builtin;
-use super::builtin::Limits;
+use super::builtin::{Counts, Limits};
 use super::check::HealthCheck;
 use crate::api::{Check, Health};
 use crate::members::Members;
@@ -46,7 +46,12 @@ impl Checkup {
             let found = check.run().await.map(|()| None);
             // The text is the program's, and public.
             let found = found.map_err(|why| shown(&why));
-            builtin::check(check.name(), check.is_liveness(), found)
+            let counts = if check.is_liveness() {
+                Counts::Liveness
+            } else {
+                Counts::Readiness
+            };
+            builtin::check(check.name(), counts, found)
         });
         checks.extend(join_all(own).await);
         checks.into()
@@ -55,13 +60,13 @@ impl Checkup {
     /// Returns the results of all checks, and whether the program is healthy and ready.
     pub(crate) async fn health(&self) -> Health {
         let checks = self.checks().await;
-        let are_good = |liveness: bool| {
-            let mut counted = checks.iter().filter(|check| check.liveness || !liveness);
+        let are_good = |counts: fn(&Check) -> bool| {
+            let mut counted = checks.iter().filter(|check| counts(check));
             counted.all(|check| check.ok)
         };
         Health {
-            healthy: are_good(true),
-            ready: are_good(false),
+            healthy: are_good(|check| check.liveness),
+            ready: are_good(|check| check.readiness),
             checks: checks.to_vec(),
         }
     }

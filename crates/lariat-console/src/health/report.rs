@@ -30,8 +30,8 @@ impl Probe {
         }
     }
 
-    /// Returns whether a check counts for the probe.
-    fn counts(self, check: &Check) -> bool {
+    /// Returns whether the probe lists a check.
+    fn lists(self, check: &Check) -> bool {
         self == Self::Readyz || check.liveness
     }
 }
@@ -49,19 +49,19 @@ pub(crate) fn answer(probe: Probe, checks: &[Check], parameters: &str) -> Answer
             _ => {}
         }
     }
-    let counted: Vec<&Check> = checks.iter().filter(|check| probe.counts(check)).collect();
+    let listed: Vec<&Check> = checks.iter().filter(|check| probe.lists(check)).collect();
     let mut body = String::new();
     let mut is_good = true;
-    for check in &counted {
+    for check in &listed {
         if excluded.iter().any(|name| **name == check.name) {
             let _ = writeln!(body, "[+]{} excluded: ok", check.name);
             continue;
         }
-        is_good &= check.ok;
+        is_good &= check.ok || !check.readiness;
         line(&mut body, check);
     }
     // As the API server does, an unknown name is reported but does not fail the probe.
-    excluded.retain(|name| counted.iter().all(|check| **name != check.name));
+    excluded.retain(|name| listed.iter().all(|check| **name != check.name));
     for name in excluded {
         // The name is the client's, and may be of any length.
         let name: String = name.chars().take(100).collect();
@@ -85,9 +85,9 @@ pub(crate) fn answer(probe: Probe, checks: &[Check], parameters: &str) -> Answer
 
 /// Returns the response of a probe for one check; none if it is not the probe's.
 pub(crate) fn answer_one(probe: Probe, checks: &[Check], name: &str) -> Option<Answer> {
-    let mut counted = checks.iter().filter(|check| probe.counts(check));
-    // A check that exists but does not count for this probe is not found either, as in the API server.
-    let check = counted.find(|check| check.name == name)?;
+    let mut listed = checks.iter().filter(|check| probe.lists(check));
+    // A check that exists but is not one of this probe is not found either, as in the API server.
+    let check = listed.find(|check| check.name == name)?;
     let why = check.message.as_deref().unwrap_or("(no reason)");
     Some(if check.ok {
         Answer {
@@ -103,32 +103,36 @@ pub(crate) fn answer_one(probe: Probe, checks: &[Check], name: &str) -> Option<A
 }
 
 fn line(body: &mut String, check: &Check) {
-    let Check { name, message, .. } = check;
+    let Check {
+        name,
+        message,
+        readiness,
+        ..
+    } = check;
     let _ = match (check.ok, message) {
         (true, None) => writeln!(body, "[+]{name} ok"),
         (true, Some(note)) => writeln!(body, "[+]{name} ok: {note}"),
         (false, why) => {
             let why = why.as_deref().unwrap_or("(no reason)");
-            writeln!(body, "[-]{name} failed: {why}")
+            let note = if *readiness { "" } else { ", does not count" };
+            writeln!(body, "[-]{name} failed{note}: {why}")
         }
     };
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::builtin::{self, Counts};
     use super::*;
 
     fn checks() -> Vec<Check> {
-        let check = |name: &str, ok, liveness, message: Option<&str>| Check {
-            name: name.to_owned(),
-            ok,
-            liveness,
-            message: message.map(str::to_owned),
-        };
+        use Counts::{Liveness, Nothing, Readiness};
+        let failed = |why: &str| Err(why.to_owned());
         vec![
-            check("ping", true, true, None),
-            check("caches", false, false, Some("v1 Pod is listing")),
-            check("guards", true, false, Some("one has tripped")),
+            builtin::check("ping", Liveness, Ok(None)),
+            builtin::check("caches", Readiness, failed("v1 Pod is listing")),
+            builtin::check("watches", Nothing, failed("v1 Pod has none")),
+            builtin::check("guards", Nothing, Ok(Some("one has tripped".to_owned()))),
         ]
     }
 
@@ -140,7 +144,8 @@ mod tests {
 
     #[test]
     fn a_probe_names_what_is_wrong() {
-        let body = "[+]ping ok\n[-]caches failed: v1 Pod is listing\n[+]guards ok: one has tripped\nreadyz check failed\n";
+        let body = "[+]ping ok\n[-]caches failed: v1 Pod is listing\n[-]watches failed, does not count: v1 Pod has none\n\
+                    [+]guards ok: one has tripped\nreadyz check failed\n";
         check(Probe::Readyz, "", 500, body);
         check(Probe::Readyz, "verbose", 500, body);
         check(Probe::Healthz, "", 200, "ok");
@@ -155,8 +160,8 @@ mod tests {
     #[test]
     fn checks_are_left_out_and_looked_at_one_by_one() {
         check(Probe::Readyz, "exclude=caches", 200, "ok");
-        let body = "[+]ping ok\n[+]caches excluded: ok\n[+]guards ok: one has tripped\n\
-                    warn: there is no check \"x\" to exclude\nreadyz check passed\n";
+        let body = "[+]ping ok\n[+]caches excluded: ok\n[-]watches failed, does not count: v1 Pod has none\n\
+                    [+]guards ok: one has tripped\nwarn: there is no check \"x\" to exclude\nreadyz check passed\n";
         check(Probe::Readyz, "verbose&exclude=caches&exclude=x", 200, body);
         let one = |probe, name| {
             answer_one(probe, &checks(), name).map(|it| (it.status.as_u16(), it.body))

@@ -6,7 +6,7 @@ import { h } from './dom.js';
 import { count, counted, list, seconds } from './format.js';
 import { button, code, keyLink, kindLink, objectLink } from './parts.js';
 
-/** A call that runs for longer is worth a look; readiness fails after ten minutes. */
+/** A call that runs for longer is worth a look; a check fails after ten minutes. */
 const LONG_CALL = 60;
 const STUCK_CALL = 600;
 /** How many of the last samples, one every two seconds, say that workers are busy throughout. */
@@ -57,7 +57,7 @@ const failedCheck = check => ({
   detail: check.message ? [check.message] : [],
   todo: check.liveness
     ? 'It counts for /healthz: Kubernetes restarts the program if this lasts.'
-    : 'It counts for /readyz: the Pod is not ready while this lasts.',
+    : check.readiness && 'It counts for /readyz: the Pod is not ready while this lasts.',
 });
 
 /** What names a guard among the others. */

@@ -202,17 +202,19 @@ impl Console {
         self
     }
 
-    /// Sets how long a handler's call may take before readiness fails (default 10 min).
+    /// Sets how long a handler's call may take (default 10 min).
     ///
-    /// With zero, every running call fails it.
+    /// Longer calls fail the check `handlers`, which is for people and does not fail readiness. With zero, every running
+    /// call fails it.
     pub fn stuck_after(mut self, limit: Duration) -> Self {
         self.settings.limits.stuck = limit;
         self
     }
 
-    /// Sets how long a cache may lack a watch before readiness fails (default 1 min).
+    /// Sets how long a cache may lack a watch (default 1 min).
     ///
-    /// A few seconds are normal while a watch is reopened. With zero, these fail it too.
+    /// A longer time fails the check `watches`, which is for people and does not fail readiness. A few seconds are normal
+    /// while a watch is reopened. With zero, these fail it too.
     pub fn unwatched_after(mut self, limit: Duration) -> Self {
         self.settings.limits.unwatched = limit;
         self

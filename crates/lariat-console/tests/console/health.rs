@@ -119,7 +119,7 @@ async fn a_program_that_stops_is_alive_and_not_ready() {
 }
 
 #[tokio::test]
-async fn a_lost_watch_is_named() {
+async fn lost_watch_is_named_and_leaves_readiness() {
     let bench = Bench::with(|console, _| console.unwatched_after(Duration::ZERO)).await;
     bench.idle("log");
     bench.start().await;
@@ -130,6 +130,12 @@ async fn a_lost_watch_is_named() {
         body.contains("v1 ConfigMap has been without a watch for"),
         "{body}"
     );
+    // It is for people: the Pod may serve webhooks, and a watch that is down concerns all replicas alike.
+    let body = answers(&bench, "/readyz?verbose", 200).await;
+    assert!(
+        body.contains("[-]watches failed, does not count: "),
+        "{body}"
+    );
     // The cache is filled all the same.
     assert_eq!(answers(&bench, "/readyz/caches", 200).await, "ok");
     bench.cluster.faults().remove(partition);
@@ -137,7 +143,7 @@ async fn a_lost_watch_is_named() {
 }
 
 #[tokio::test]
-async fn a_stuck_handler_is_named() {
+async fn stuck_handler_is_named_and_leaves_readiness() {
     let bench = Bench::with(|console, _| console.stuck_after(Duration::ZERO)).await;
     let end = waiting(&bench, "stuck");
     bench.start().await;
@@ -152,9 +158,11 @@ async fn a_stuck_handler_is_named() {
         "ok",
         "a restart mends nothing"
     );
+    let ready = bench.client.get("/readyz").await;
+    assert_eq!((ready.status, &*ready.text), (200, "ok"));
     until(async || {
         end.notify_waiters();
-        let answer = bench.client.get("/readyz").await;
+        let answer = bench.client.get("/readyz/handlers").await;
         (answer.status == 200).then_some(())
     })
     .await;
