@@ -57,6 +57,20 @@ lifecycle:
     sleep:
       seconds: 5";
 
+/// The readiness of a program without webhooks, and that of one with webhooks.
+///
+/// It decides whether the Service sends calls to the Pod, so it is that of the server of the webhooks.
+const READY: &str = "\
+              path: /readyz
+              port: metrics
+";
+const READY_FOR_CALLS: &str = "\
+              # API servers call the webhooks of this Pod while it is ready, whatever its caches and handlers do.
+              path: /readyz
+              port: webhooks
+              scheme: HTTPS
+";
+
 /// Where the manifests of the program are.
 const OPERATORS: [&str; 2] = ["deploy/operator.yaml", CHART_OPERATOR];
 const CHART_OPERATOR: &str = "deploy/chart/templates/operator.yaml";
@@ -161,6 +175,7 @@ impl Additions<'_> {
             changes.insert(path, "env", ENVIRONMENT)?;
             changes.insert(path, "ports", PORTS)?;
             changes.insert(path, "lifecycle", LIFECYCLE)?;
+            changes.replace(path, READY, READY_FOR_CALLS)?;
         }
         if has_chart {
             let path = "deploy/chart/templates/webhooks.yaml";

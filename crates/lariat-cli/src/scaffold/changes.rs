@@ -70,6 +70,21 @@ impl Changes {
         Ok(())
     }
 
+    /// Replaces a text of a file, which must be there once.
+    pub(super) fn replace(&mut self, path: &str, old: &str, new: &str) -> Result<()> {
+        let text = self.text(path)?;
+        let text = text.with_context(|| {
+            format!("there is no {path}, in which the addition is named; nothing was written")
+        })?;
+        ensure!(
+            text.matches(old).count() == 1,
+            "{path} does not have these lines once, which the addition changes; put them back; nothing was \
+             written:\n{old}"
+        );
+        self.files.insert(path.to_owned(), text.replace(old, new));
+        Ok(())
+    }
+
     /// Returns the paths of the new files of Rust.
     pub(super) fn new_sources(&self) -> Vec<String> {
         let is_new = |path: &&String| path.ends_with(".rs") && !self.folder.join(path).exists();

@@ -74,16 +74,6 @@ fn webhooks(operator: &Operator, options: &Options) {
         let rule = || because(Rule::on("admissionregistration.k8s.io", plural));
         operator.needs(rule().named([&*configurations]).verbs(["get", "patch"]));
         operator.needs(rule().verbs(["create"]));
-        // What an earlier release has applied is removed.
-        operator.needs(rule().verbs(["list"]));
-        operator.needs(rule().named([&*configurations]).verbs(["delete"]));
-    }
-    for plural in [
-        "validatingadmissionpolicies",
-        "validatingadmissionpolicybindings",
-    ] {
-        let rule = Rule::on("admissionregistration.k8s.io", plural);
-        operator.needs(because(rule.verbs(["list", "delete"])));
     }
     let secrets = || because(Rule::on("", "secrets")).in_namespaces([name]);
     let secret = format!("{name}-webhooks-tls");

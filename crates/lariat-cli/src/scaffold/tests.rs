@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::additions::Names;
 use super::options::Options;
@@ -164,7 +164,12 @@ fn manifests_of_webhooks_fit_together() {
         format!("0.0.0.0:{}", port["containerPort"])
     );
     assert!(pod["lifecycle"]["preStop"]["sleep"]["seconds"].is_u64());
+    let ready = &pod["readinessProbe"]["httpGet"];
+    let expected = json!({"path": "/readyz", "port": "webhooks", "scheme": "HTTPS"});
+    assert_eq!(*ready, expected, "caches and handlers take no webhook away");
     let rbac = &files["deploy/rbac.yaml"];
+    // Neither by any name, nor on kinds that the project does not have.
+    assert!(!rbac.contains("validatingadmissionpolicies"), "{rbac}");
     for allowed in [
         "validatingwebhookconfigurations",
         "shop-operator.example.com",
@@ -192,7 +197,8 @@ fn the_chart_has_what_kustomize_has_in_the_namespace_of_its_release() {
     assert_eq!(chart["apiVersion"], "v2");
 }
 
-/// Checks that the files are as before, but for lines that were inserted; returns those, by path.
+/// Checks that the files are as before, but for lines that were inserted and the port of the readiness probe; returns
+/// the new lines, by path.
 fn inserted(
     before: &BTreeMap<String, String>,
     after: &BTreeMap<String, String>,
@@ -203,6 +209,9 @@ fn inserted(
         let mut added = Vec::new();
         for line in after[path].lines() {
             if old.next_if_eq(&line).is_none() {
+                if line.trim() == "port: webhooks" {
+                    assert_eq!(old.next().map(str::trim), Some("port: metrics"));
+                }
                 added.push(line.trim().to_owned());
             }
         }
@@ -277,6 +286,17 @@ fn an_addition_is_a_file_and_lines_at_the_markers_and_the_rest_stays() {
         changed["src/webhooks.rs"],
         ["webhooks = crate::shop_webhook::add(webhooks);"]
     );
+}
+
+#[test]
+fn scaffolded_webhook_asks_about_new_names_and_changed_specs_only() {
+    let files = Folder::project(&["--webhook"]).files();
+    let webhook = &files["src/shop_webhook.rs"];
+    assert!(
+        webhook.contains(".match_condition(\"spec-changed\""),
+        "{webhook}"
+    );
+    assert!(webhook.contains("if is_new && has_dot"), "{webhook}");
 }
 
 #[test]
