@@ -47,7 +47,8 @@ impl Operator {
     /// The identities of other handlers, and of handles [with one](lariat_controller::SharedController::with_identity),
     /// are ignored.
     ///
-    /// If the cache of a kind is restricted to some namespaces, so are all permissions on that kind.
+    /// If the cache of a kind is restricted to some namespaces, so are all permissions on that kind. If those of all
+    /// kinds are, so are the permissions on Events, unless the rule names its namespaces.
     ///
     /// Call it when everything is registered. Handlers that were deregistered are still included. Kinds that are
     /// [selected by a predicate](lariat_controller::SharedControllerFactory::for_all_kinds) are included as far as

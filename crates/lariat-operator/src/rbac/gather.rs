@@ -65,6 +65,7 @@ impl Gathering<'_> {
         rules.extend(warm_restart(self.factory));
         rules.extend(leases(self.factory));
         let caches = caches(self.factory);
+        let of_events = caches.all_namespaces();
         // Caches come last, so that their reason is used only for verbs that nothing else needs.
         rules.extend(caches.rules);
         let mut scopes: BTreeMap<PermissionScope, Verbs> = BTreeMap::new();
@@ -80,11 +81,13 @@ impl Gathering<'_> {
             };
             // The API server grants list and watch in single namespaces only by Roles of these, so permissions on the
             // kind are restricted like its cache.
-            let selected = gvk.as_ref().and_then(|gvk| caches.namespaces.get(gvk));
-            let namespaces = if rule.namespaces.is_empty() && resource.is_namespaced {
-                selected.cloned().unwrap_or_default()
-            } else {
+            let namespaces = if !rule.namespaces.is_empty() || !resource.is_namespaced {
                 rule.namespaces
+            } else if matches!(rule.target, Target::Events) {
+                of_events.clone()
+            } else {
+                let selected = gvk.as_ref().and_then(|gvk| caches.namespaces.get(gvk));
+                selected.cloned().unwrap_or_default()
             };
             let because = rule.because;
             let cache = format!("the cache of {}", resource.plural);
@@ -160,6 +163,18 @@ struct Caches {
     rules: Vec<Rule>,
     /// The namespaces to which the caches of kinds are restricted.
     namespaces: HashMap<Gvk, Vec<String>>,
+}
+
+impl Caches {
+    /// Returns the namespaces of all caches; none if one of them is not restricted.
+    ///
+    /// An Event is in the namespace of its object, and that of an object without a namespace in `default`.
+    fn all_namespaces(&self) -> Vec<String> {
+        if self.namespaces.values().any(Vec::is_empty) {
+            return Vec::new();
+        }
+        self.namespaces.values().flatten().cloned().collect()
+    }
 }
 
 /// Returns the permissions of all caches of a factory.

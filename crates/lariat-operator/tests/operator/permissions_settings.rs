@@ -1,13 +1,15 @@
 //! Tests of permissions derived from the settings of a reconciler.
 
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::CustomResourceExt;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
-use lariat_cache::ClientIdentity;
+use lariat_cache::{ClientIdentity, KindOptions, Selection};
 use lariat_cluster::faults::{Action, Refusal, Rule as Fault, StatusCode};
 use lariat_cluster::testing::TestCluster;
-use lariat_controller::{HandlerOptions, HandlerResult, Outcome, SharedControllerFactory};
+use lariat_controller::{
+    ControllerOptions, HandlerOptions, HandlerResult, Outcome, SharedControllerFactory,
+};
 use lariat_operator::{
     Budget, CrdOptions, EventApi, EventOptions, Finalizer, Guard, Operator, Permission, Reconcile,
     Rule, ensure_crds,
@@ -194,6 +196,36 @@ async fn events_are_allowed_in_the_group_they_are_written_in() {
         let groups: Vec<&str> = rules.iter().map(|rule| &*rule.group).collect();
         assert_eq!(groups, [group], "{api:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_are_restricted_to_namespaces_of_restricted_caches() {
+    let cluster = cluster().await;
+    let only = |namespaces: &[&str]| {
+        let selection = Selection::all().in_namespaces(namespaces);
+        ControllerOptions::default().cache(KindOptions::default().selection(selection))
+    };
+    let map: lariat_core::Gvk = "v1/ConfigMap".parse().unwrap();
+    let secret: lariat_core::Gvk = "v1/Secret".parse().unwrap();
+    let factory = SharedControllerFactory::builder(client_of(&cluster, "sesame"))
+        .kind_options(map, only(&["b", "a"]))
+        .kind_options(secret, only(&["a", "c"]))
+        .build();
+    let operator = Operator::new("widgeteer", &factory);
+    operator.needs(Rule::events());
+    let events = async || {
+        let rules = operator.rules().await.unwrap().into_iter();
+        let mut events = rules.filter(|rule| rule.resource == "events");
+        events.next().unwrap().namespaces
+    };
+    assert_eq!(events().await, [""; 0]);
+    let _maps = operator.api::<ConfigMap>();
+    assert_eq!(events().await, ["a", "b"]);
+    let _secrets = operator.api::<Secret>();
+    assert_eq!(events().await, ["a", "b", "c"]);
+    // An Event about an object without a namespace may follow.
+    let _namespaces = operator.api::<Namespace>();
+    assert_eq!(events().await, [""; 0]);
 }
 
 #[tokio::test(start_paused = true)]
