@@ -12,6 +12,7 @@ use lariat_operator::Operator;
 use parking_lot::Mutex;
 
 use crate::error::{FleetError, SetupError};
+use crate::identity::Identities;
 use crate::key::ClusterKey;
 use crate::source::ClusterSource;
 use crate::status::{MemberStatus, State};
@@ -19,10 +20,19 @@ use crate::wanted::{SourceId, WantedClusters};
 
 /// An operator over a set of clusters; clones share one fleet.
 ///
-/// Each cluster has its own operator. When a cluster joins, the fleet builds its factory, calls the setup function,
-/// which registers the reconcilers, and starts the operator. If that fails, it is retried after a delay that grows from
-/// 1 second to 1 minute. When a cluster leaves, its operator is stopped: keys that are due are processed first, within
-/// the grace period of the factory.
+/// **Experimental:** see the [crate](crate) for what is missing.
+///
+/// Each cluster has its own operator. When a cluster joins, the fleet asks it for the uid of its namespace
+/// `kube-system`, builds its factory, calls the setup function, which registers the reconcilers, and starts the
+/// operator. If that fails, it is retried after a delay that grows from 1 second to 1 minute. When a cluster leaves, its
+/// operator is stopped: keys that are due are processed first, within the grace period of the factory.
+///
+/// A member whose cluster another member has, by that uid, is not started; its status names the other one. It is started
+/// when the other one has left. Clusters whose credentials may not get the namespace are not compared.
+///
+/// When the credentials of a cluster change, the fleet connects with the new ones first. Its operator is stopped and
+/// started with them only if the cluster answers; until then it runs with the present ones, and the status has the
+/// error.
 ///
 /// A cluster that becomes unreachable later stays in the fleet. Its caches keep their objects, and its watches are
 /// opened again when it answers.
@@ -98,6 +108,8 @@ pub(crate) struct FleetState {
     pub(crate) sources: Vec<Arc<ClusterSource>>,
     /// Whether a run, or a task of an aborted run, has not ended yet.
     pub(crate) is_running: AtomicBool,
+    /// The clusters that have a member, by identity.
+    pub(crate) identities: Arc<Identities>,
     /// The clusters that have joined and not left yet, by name.
     pub(crate) members: Mutex<BTreeMap<Arc<str>, Joined>>,
 }
@@ -114,7 +126,7 @@ impl Fleet {
     /// Creates a builder.
     ///
     /// `name` is the name of the operator in each cluster; see [`Operator::new`](lariat_operator::Operator::new).
-    /// `setup` is called for each cluster that joins, before any request is sent to the cluster, and registers its
+    /// `setup` is called for each cluster that joins, once the cluster has answered a first request, and registers its
     /// reconcilers.
     pub fn builder<E: Into<SetupError>>(
         name: &str,
@@ -321,6 +333,7 @@ impl FleetBuilder {
             wanted: Arc::default(),
             sources: self.sources.into_iter().map(Arc::new).collect(),
             is_running: AtomicBool::new(false),
+            identities: Arc::default(),
             members: Mutex::default(),
         }))
     }

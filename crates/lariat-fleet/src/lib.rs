@@ -8,6 +8,15 @@
 //! [code](Fleet::add). When a cluster joins, the fleet connects to it, calls the function that registers its
 //! reconcilers, and starts its operator. [`Fleet::status`] shows the state of each cluster.
 //!
+//! **Experimental:** this crate may change more than the others, and these are missing:
+//!
+//! - A fleet of a directory or of code is not fenced: run one replica, or give the factory of each member a leader
+//!   election ([`FleetBuilder::factory`]). Clusters of Secrets are fenced by the lease of the hub, if it has one, but
+//!   requests that have left are not called back.
+//! - Clusters are compared by the uid of their namespace `kube-system` only if their credentials may get it.
+//! - A hub whose replicas divide keys is refused.
+//! - Certificates that a kubeconfig refers to are not followed by the fleet.
+//!
 //! ```no_run
 //! use k8s_openapi::api::core::v1::Pod;
 //! use lariat::fleet::{ClusterSource, Fleet, Member};
@@ -33,6 +42,7 @@
 //! ```
 
 mod error;
+mod identity;
 mod key;
 mod status;
 mod wanted;

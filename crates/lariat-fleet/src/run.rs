@@ -6,13 +6,14 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use tokio::sync::watch;
 use tokio::task::{Id, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::FleetError;
 use crate::fleet::{Fleet, FleetState};
 use crate::life::Life;
-use crate::wanted::{SourceId, Wanted};
+use crate::wanted::{Access, SourceId, Wanted};
 
 /// A fleet that is running.
 struct Running {
@@ -32,8 +33,12 @@ struct Running {
 struct Begun {
     /// The task.
     task: Id,
-    /// The version of the access that the task uses.
+    /// The stay of the cluster that the task is for.
+    stay: u64,
+    /// The version of the access that the task was sent last.
     version: u64,
+    /// Sends the task another access.
+    access: watch::Sender<Access>,
     /// Cancelled when the cluster must leave.
     leaving: CancellationToken,
 }
@@ -121,20 +126,22 @@ impl Running {
         while self.lives.join_next().await.is_some() {}
         let ids = (0..state.sources.len()).map(source_id);
         // The next run reads the sources again. Clusters that have disappeared by then must not join.
-        ids.for_each(|id| state.wanted.retain(id, |_| false));
+        ids.for_each(|id| state.wanted.forget(id));
         result
     }
 
     /// Starts clusters that should be in the fleet, and stops the others.
     ///
-    /// A cluster whose access has changed is stopped too, and starts again with the new access.
+    /// A cluster whose access has changed is sent the new one, and replaces the present one once it works.
     fn settle(&mut self, wanted: &BTreeMap<Arc<str>, Wanted>) {
-        for (name, begun) in &self.begun {
-            let stays = wanted
-                .get(name)
-                .is_some_and(|it| it.version == begun.version);
-            if !stays {
-                begun.leaving.cancel();
+        for (name, begun) in &mut self.begun {
+            match wanted.get(name).filter(|wanted| wanted.stay == begun.stay) {
+                Some(wanted) if wanted.version != begun.version => {
+                    begun.version = wanted.version;
+                    begun.access.send_replace(wanted.access.clone());
+                }
+                Some(_) => {}
+                None => begun.leaving.cancel(),
             }
         }
         for (name, wanted) in wanted {
@@ -149,10 +156,11 @@ impl Running {
     /// Starts the task of a cluster.
     fn begin(&mut self, name: &Arc<str>, wanted: &Wanted) {
         let leaving = CancellationToken::new();
+        let (sender, access) = watch::channel(wanted.access.clone());
         let life = Life {
             fleet: self.fleet.clone(),
             name: Arc::clone(name),
-            access: wanted.access.clone(),
+            access,
             workers: self.workers,
             leaving: leaving.clone(),
         };
@@ -166,7 +174,9 @@ impl Running {
         let task = self.lives.spawn(life).id();
         let begun = Begun {
             task,
+            stay: wanted.stay,
             version: wanted.version,
+            access: sender,
             leaving,
         };
         self.begun.insert(Arc::clone(name), begun);

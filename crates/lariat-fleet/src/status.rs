@@ -16,7 +16,7 @@ pub struct MemberStatus {
     pub name: Arc<str>,
     /// The phase of the cluster.
     pub phase: MemberPhase,
-    /// The last error; `None` once the operator runs.
+    /// The last error; `None` once the operator runs with the credentials of the source.
     pub error: Option<Arc<str>>,
     /// How long the cluster has been in this phase.
     pub lasts: Duration,
@@ -35,7 +35,8 @@ pub struct MemberStatus {
 pub enum MemberPhase {
     /// The fleet connects to the cluster and fills its caches.
     ///
-    /// If the cluster is unreachable from the beginning, this phase ends with the sync timeout of its factory.
+    /// It ends after 30 seconds if the cluster does not answer, and with the sync timeout of its factory if caches are not
+    /// filled.
     Starting,
     /// The reconcilers run.
     ///

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use kube::Client;
 use lariat_cache::ConnectError;
+use lariat_lease::Leadership;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
@@ -30,7 +31,9 @@ pub(crate) enum Access {
     /// The file is read when the fleet connects; the content is compared to notice changes.
     File(Arc<std::path::Path>, Arc<[u8]>),
     /// With a kubeconfig that refers to nothing outside of it.
-    Text(Arc<[u8]>),
+    ///
+    /// Writes are sent only while this process has the lease of the hub, if the hub has one.
+    Text(Arc<[u8]>, Option<Leadership>),
 }
 
 impl Access {
@@ -39,17 +42,23 @@ impl Access {
         match self {
             Self::Client(client) => Ok(client.clone()),
             Self::File(path, _) => lariat_cache::from_kubeconfig_file(&**path).await,
-            Self::Text(text) => lariat_cache::from_kubeconfig_text(text).await,
+            Self::Text(text, hub) => {
+                let client = lariat_cache::from_kubeconfig_text(text).await?;
+                Ok(match hub {
+                    Some(hub) => hub.fence(client),
+                    None => client,
+                })
+            }
         }
     }
 
     /// Returns whether both lead to the same cluster with the same credentials.
-    fn is_same(&self, other: &Self) -> bool {
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::File(path, text), Self::File(other_path, other)) => {
                 path == other_path && text == other
             }
-            (Self::Text(text), Self::Text(other)) => text == other,
+            (Self::Text(text, _), Self::Text(other, _)) => text == other,
             // Clients cannot be compared, and a source never changes its form of access.
             _ => false,
         }
@@ -62,7 +71,7 @@ impl fmt::Debug for Access {
         match self {
             Self::Client(_) => f.write_str("Client"),
             Self::File(path, _) => f.debug_tuple("File").field(path).finish(),
-            Self::Text(_) => f.write_str("Text"),
+            Self::Text(..) => f.write_str("Text"),
         }
     }
 }
@@ -74,6 +83,8 @@ pub(crate) struct Wanted {
     pub(crate) source: SourceId,
     /// How it is reached.
     pub(crate) access: Access,
+    /// Changes when the cluster is added.
+    pub(crate) stay: u64,
     /// Changes when the cluster is added or its access changes.
     pub(crate) version: u64,
 }
@@ -102,6 +113,7 @@ impl WantedClusters {
         entry.insert(Wanted {
             source: SourceId::CODE,
             access: Access::Client(client),
+            stay: version,
             version,
         });
         drop(clusters);
@@ -118,6 +130,7 @@ impl WantedClusters {
                 entry.insert(Wanted {
                     source,
                     access,
+                    stay: version,
                     version,
                 });
             }
@@ -153,16 +166,19 @@ impl WantedClusters {
         is_its
     }
 
-    /// Removes the clusters of a source for which `stays` returns `false`.
-    pub(crate) fn retain(&self, source: SourceId, stays: impl Fn(&str) -> bool) {
-        let mut clusters = self.clusters.lock();
-        let before = clusters.len();
-        clusters.retain(|name, wanted| wanted.source != source || stays(name));
-        let has_changed = clusters.len() != before;
-        drop(clusters);
-        if has_changed {
-            self.changed.notify_waiters();
-        }
+    /// Removes all clusters of a source.
+    pub(crate) fn forget(&self, source: SourceId) {
+        self.clusters
+            .lock()
+            .retain(|_, wanted| wanted.source != source);
+        self.changed.notify_waiters();
+    }
+
+    /// Returns the names of the clusters of a source.
+    pub(crate) fn of(&self, source: SourceId) -> Vec<Arc<str>> {
+        let clusters = self.clusters.lock();
+        let own = clusters.iter().filter(|(_, it)| it.source == source);
+        own.map(|(name, _)| Arc::clone(name)).collect()
     }
 
     /// Returns whether the fleet should have a cluster with this name.

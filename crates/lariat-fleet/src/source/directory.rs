@@ -1,7 +1,7 @@
 //! Reads clusters from kubeconfigs in a directory.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,7 +26,13 @@ pub(super) async fn follow(
     wanted: &WantedClusters,
     until: &CancellationToken,
 ) {
-    let mut reported = ReportedErrors::default();
+    let mut following = Following {
+        path,
+        id,
+        wanted,
+        reported: ReportedErrors::default(),
+        missing: BTreeSet::new(),
+    };
     let mut ticks = time::interval(every);
     ticks.set_missed_tick_behavior(time::MissedTickBehavior::Delay);
     loop {
@@ -34,37 +40,71 @@ pub(super) async fn follow(
             () = until.cancelled() => return,
             _ = ticks.tick() => {}
         }
-        read_once(path, id, wanted, &mut reported).await;
+        following.read_once().await;
     }
 }
 
-/// Reads the directory once.
-async fn read_once(
-    path: &Path,
+/// A directory that is read again and again.
+struct Following<'a> {
+    path: &'a Path,
     id: SourceId,
-    wanted: &WantedClusters,
-    reported: &mut ReportedErrors,
-) {
-    let (files, others) = match files(path).await {
-        Ok(found) => found,
-        // The clusters stay: a directory that is being mounted again is unreadable for a moment.
-        Err(error) => return reported.note(path, Some(&error)),
-    };
-    reported.note(path, None);
-    for (name, file) in &files {
-        let taken = add_file(file, name, id, wanted).await;
-        reported.note(file, taken.err().as_ref());
+    wanted: &'a WantedClusters,
+    reported: ReportedErrors,
+    /// The clusters whose files were missing at the last read.
+    missing: BTreeSet<Arc<str>>,
+}
+
+impl Following<'_> {
+    /// Reads the directory once.
+    async fn read_once(&mut self) {
+        let found = match files(self.path).await {
+            Ok(found) => found,
+            // The clusters stay: a directory that is being mounted again is unreadable for a moment.
+            Err(error) => return self.reported.note(self.path, Some(&error)),
+        };
+        // Without its mount a directory is empty. The removal of its last cluster looks the same.
+        let known = self.wanted.of(self.id);
+        if found.is_empty && !known.is_empty() {
+            let error = io::Error::other(
+                "the directory is empty, so its clusters stay; leave a file such as .keep to remove the last one",
+            );
+            return self.reported.note(self.path, Some(&error));
+        }
+        self.reported.note(self.path, None);
+        for (name, file) in &found.files {
+            let taken = add_file(file, name, self.id, self.wanted).await;
+            self.reported.note(file, taken.err().as_ref());
+        }
+        for other in &found.others {
+            let error = io::Error::other("another file has the same cluster name");
+            self.reported.note(other, Some(&error));
+        }
+        // Only a missing file removes its cluster, not one that cannot be read. The kubelet replaces links one by one,
+        // so a file can be missing for a moment.
+        let gone = known
+            .into_iter()
+            .filter(|name| !found.files.contains_key(name));
+        let missing: BTreeSet<Arc<str>> = gone.collect();
+        for name in missing.intersection(&self.missing) {
+            self.wanted.remove(self.id, name);
+        }
+        self.missing = missing;
+        let path = self.path;
+        self.reported.0.retain(|known, _| {
+            let mut all = found.files.values().chain(&found.others);
+            known == path || all.any(|file| file == known)
+        });
     }
-    for other in &others {
-        let error = io::Error::other("another file has the same cluster name");
-        reported.note(other, Some(&error));
-    }
-    // Also if a file could not be read: only a missing file removes its cluster.
-    wanted.retain(id, |name| files.contains_key(name));
-    let is_there = |known: &PathBuf| files.values().chain(&others).any(|file| file == known);
-    reported
-        .0
-        .retain(|known, _| known == path || is_there(known));
+}
+
+/// The content of a directory.
+struct Found {
+    /// Whether it has no entry of any name.
+    is_empty: bool,
+    /// The kubeconfigs by cluster name.
+    files: BTreeMap<Arc<str>, PathBuf>,
+    /// The files whose cluster name is taken by another file.
+    others: Vec<PathBuf>,
 }
 
 /// Adds the cluster of a file, or updates its access.
@@ -82,10 +122,8 @@ async fn add_file(
     Err(io::Error::other(taken))
 }
 
-/// Returns the kubeconfigs of a directory by cluster name.
-///
-/// The second list has the files whose cluster name is taken by another file.
-async fn files(path: &Path) -> io::Result<(BTreeMap<Arc<str>, PathBuf>, Vec<PathBuf>)> {
+/// Returns the kubeconfigs of a directory.
+async fn files(path: &Path) -> io::Result<Found> {
     let mut paths = Vec::new();
     let mut entries = fs::read_dir(path).await?;
     while let Some(entry) = entries.next_entry().await? {
@@ -93,6 +131,7 @@ async fn files(path: &Path) -> io::Result<(BTreeMap<Arc<str>, PathBuf>, Vec<Path
     }
     // So that of several files with the same cluster name the same one is always used.
     paths.sort();
+    let is_empty = paths.is_empty();
     let (mut files, mut others) = (BTreeMap::new(), Vec::new());
     for file in paths {
         let name = file.file_name().and_then(|name| name.to_str());
@@ -113,7 +152,11 @@ async fn files(path: &Path) -> io::Result<(BTreeMap<Arc<str>, PathBuf>, Vec<Path
             _ => {}
         }
     }
-    Ok((files, others))
+    Ok(Found {
+        is_empty,
+        files,
+        others,
+    })
 }
 
 /// Returns the cluster name of a file; `None` if the file is no kubeconfig.

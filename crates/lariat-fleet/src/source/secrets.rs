@@ -12,6 +12,7 @@ use lariat_controller::{
     SharedControllerFactory,
 };
 use lariat_core::{Gvk, LabelSelector, ObjectKey};
+use lariat_lease::Leadership;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::FleetError;
@@ -72,6 +73,13 @@ impl Secrets {
             source_name: format!("Secrets with labels {:?}", self.selector),
             source,
         };
+        // Each replica would have the clusters of its share, and those of Secrets that have moved to another replica.
+        if self.hub.shards().is_some() {
+            return Err(failed(
+                "the factory of the hub divides keys among replicas: give the hub a leader election instead of shards"
+                    .into(),
+            ));
+        }
         let selector: LabelSelector = self
             .selector
             .parse()
@@ -81,6 +89,7 @@ impl Secrets {
         let options = HandlerOptions::default()
             .only(Predicate::labels(selector.clone()))
             .until(until.clone());
+        let leadership = self.hub.leadership();
         let following = Arc::new(Following {
             selector,
             naming: self.naming,
@@ -88,6 +97,7 @@ impl Secrets {
             data_key: self.data_key.clone(),
             id,
             wanted,
+            leadership: leadership.clone(),
         });
         let handler = move |cx: Context<Metadata>| {
             let following = Arc::clone(&following);
@@ -96,8 +106,11 @@ impl Secrets {
         let name = format!("fleet-clusters-{}", id.0);
         let registered = secrets.register_handler(&name, options.handler(handler));
         registered.map_err(|error| failed(Box::new(error)))?;
-        until.cancelled().await;
-        Ok(())
+        tokio::select! {
+            () = until.cancelled() => Ok(()),
+            // Another replica has the clusters from then on.
+            () = lost(leadership) => Err(failed("the lease of the hub was lost".into())),
+        }
     }
 }
 
@@ -115,6 +128,16 @@ struct Following {
     id: SourceId,
     /// The clusters of the fleet.
     wanted: Arc<WantedClusters>,
+    /// The leadership of the hub, if it has an election.
+    leadership: Option<Leadership>,
+}
+
+/// Waits until this process has lost the lease that it has had; for ever without one.
+async fn lost(leadership: Option<Leadership>) {
+    match leadership {
+        Some(leadership) if leadership.acquired().await => leadership.lost().await,
+        _ => std::future::pending().await,
+    }
 }
 
 impl Following {
@@ -144,7 +167,7 @@ impl Following {
                 "the Secret has no key {key:?} with a kubeconfig"
             )));
         };
-        let access = Access::Text(text.0.as_slice().into());
+        let access = Access::Text(text.0.as_slice().into(), self.leadership.clone());
         if self.wanted.set(self.id, &name, access) {
             return Ok(Outcome::done());
         }

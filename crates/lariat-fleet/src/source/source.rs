@@ -18,9 +18,9 @@ const PERIOD: Duration = Duration::from_secs(10);
 
 /// A source of clusters, which is read while the fleet runs.
 ///
-/// A cluster that appears in the source joins the fleet, and one that disappears leaves. A cluster whose credentials
-/// change leaves and joins again. If two sources contain a cluster with the same name, the first one keeps it until it
-/// disappears there; the other logs a warning.
+/// A cluster that appears in the source joins the fleet, and one that is removed from it leaves. A cluster whose
+/// kubeconfig changes is started again with the new one once that works. If two sources contain a cluster with the same
+/// name, the first one keeps it until it is removed there; the other logs a warning.
 ///
 /// ```
 /// use std::time::Duration;
@@ -53,6 +53,13 @@ impl ClusterSource {
     /// The name of a cluster is the name of its file without `.kubeconfig`, `.yaml` or `.yml`. Files whose name begins
     /// with a dot are skipped, so a mounted Secret works. The current context of each kubeconfig is used. If a file or
     /// the directory cannot be read, its clusters stay in the fleet, and the error is logged once.
+    ///
+    /// A cluster leaves when its file is missing at two reads in a row, in which the directory had another entry of any
+    /// name. An empty directory may be a mount that came off, so its clusters stay. To remove the last cluster, leave
+    /// another file there, such as `.keep`; a mounted Secret has `..data`.
+    ///
+    /// Only the kubeconfig itself is compared. When a file that it refers to changes, such as a certificate, the cluster
+    /// is not started again, and its client follows the file as all clients of a kubeconfig do.
     pub fn directory(path: impl Into<PathBuf>) -> Self {
         Self(Kind::Directory {
             path: path.into(),
@@ -69,6 +76,10 @@ impl ClusterSource {
     /// certificates and tokens: commands and paths of files are refused, because whoever can write the Secret could run
     /// commands in this process.
     ///
+    /// The factory of the hub must not divide its keys among replicas: [`Fleet::run`](crate::Fleet::run) is an error
+    /// then. With a leader election the clusters are those of the leader. Their clients send writes only while it has
+    /// the lease, and the run ends when it loses it.
+    ///
     /// The program must start the hub's factory. The factory watches Secrets as its
     /// [`KindOptions`](lariat_cache::KindOptions) say (default: in all namespaces), and needs permission to list, watch
     /// and get them.
@@ -79,7 +90,9 @@ impl ClusterSource {
     /// Reads the kubeconfigs that Cluster API writes for its `Cluster` objects.
     ///
     /// These are Secrets named after the cluster, with the suffix `-kubeconfig` and the key `value`. Otherwise it works
-    /// as [`secrets`](Self::secrets) does. A cluster whose control plane is not up yet is retried until it is.
+    /// as [`secrets`](Self::secrets) does. A cluster whose control plane is not up yet is retried until it is. For EKS there
+    /// is a second Secret for users, `prod-user-kubeconfig` beside `prod-kubeconfig`: its member is not started, since
+    /// both are one cluster.
     pub fn cluster_api(hub: &SharedControllerFactory) -> Self {
         let label = "cluster.x-k8s.io/cluster-name";
         Self(Kind::Secrets(Secrets::new(hub, label, Naming::ClusterApi)))

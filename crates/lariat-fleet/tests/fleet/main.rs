@@ -1,6 +1,8 @@
 //! Tests of fleets on embedded clusters.
 
 mod bench;
+mod changes;
 mod joining;
 mod outages;
+mod places;
 mod sources;

@@ -1,81 +1,16 @@
 //! Where clusters come from.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
-use lariat_cluster::Cluster;
 use lariat_controller::SharedControllerFactory;
 use lariat_fleet::{ClusterSource, FleetError};
 use serde_json::{Value, json};
 use tokio::time;
 
-use crate::bench::{Log, Run, SECOND, cluster, create, logging};
-
-/// How long something may take that has to happen.
-const DEADLINE: Duration = Duration::from_secs(30);
-
-/// A directory that is removed at the end.
-struct Directory(PathBuf);
-
-impl Directory {
-    fn new(name: &str) -> Self {
-        let path = format!("lariat-fleet-{}-{name}", std::process::id());
-        let path = std::env::temp_dir().join(path);
-        std::fs::create_dir_all(&path).expect("a directory");
-        Self(path)
-    }
-
-    fn write(&self, file: &str, text: &str) {
-        // As by a program that writes carefully: the file is never there in part.
-        let (unfinished, finished) = (self.0.join(".new"), self.0.join(file));
-        std::fs::write(&unfinished, text).expect("written");
-        std::fs::rename(unfinished, finished).expect("renamed");
-    }
-
-    fn remove(&self, file: &str) {
-        std::fs::remove_file(self.0.join(file)).expect("removed");
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Starts a cluster that serves a socket.
-async fn served() -> (Cluster, String) {
-    let cluster = Cluster::builder()
-        .listen()
-        .start()
-        .await
-        .expect("a cluster");
-    let kubeconfig = cluster.kubeconfig().expect("it listens");
-    (cluster, kubeconfig)
-}
-
-/// Waits until the log has exactly these lines; lines before are dropped.
-async fn logs(log: &Log, expected: &str) {
-    let waiting = async {
-        while !log.take().iter().any(|line| line == expected) {
-            time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    let waited = time::timeout(DEADLINE, waiting).await;
-    waited.unwrap_or_else(|_| panic!("{expected:?} did not come"));
-}
-
-async fn reaches(run: &Run, expected: &[&str]) {
-    let waiting = async {
-        while run.status() != expected {
-            time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    let waited = time::timeout(DEADLINE, waiting).await;
-    waited.unwrap_or_else(|_| panic!("{:?} is not {expected:?}", run.status()));
-}
+use crate::bench::{Run, SECOND, cluster, create, logging};
+use crate::places::{DEADLINE, Directory, logs, reaches, secret, served};
 
 #[tokio::test]
 async fn files_of_a_directory_are_clusters() {
@@ -96,11 +31,12 @@ async fn files_of_a_directory_are_clusters() {
     reaches(&run, &["eu: running", "us: running"]).await;
 
     // Another cluster under the same name: it leaves and joins again.
+    directory.remove("us.yml");
+    directory.remove("us.yaml");
+    reaches(&run, &["eu: running"]).await;
     create(&us, "c").await;
     directory.write("eu.kubeconfig", &us_config);
     logs(&log, "eu: default/c").await;
-    directory.remove("us.yml");
-    directory.remove("us.yaml");
     reaches(&run, &["eu: running"]).await;
 
     // A file that is no kubeconfig is a cluster that cannot be started, and says why without its content.
@@ -121,13 +57,6 @@ async fn files_of_a_directory_are_clusters() {
         "{status}"
     );
     run.stop().await.expect("stopped");
-}
-
-fn secret(name: &str, labels: &Value, key: &str, kubeconfig: &str) -> Secret {
-    let secret = json!({
-        "metadata": {"name": name, "labels": labels}, "stringData": {key: kubeconfig},
-    });
-    serde_json::from_value(secret).expect("a Secret")
 }
 
 #[tokio::test]
