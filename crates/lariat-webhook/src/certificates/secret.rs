@@ -122,12 +122,13 @@ impl Shared {
                 Ok(None)
             };
         };
-        let record = serde_json::from_slice(&record.0);
-        if let Err(error) = &record {
-            let line = error.line();
-            tracing::warn!(secret = %self.key, line, "the record of the certificates is damaged and is replaced");
+        let record: Option<Record> = serde_json::from_slice(&record.0).ok();
+        // Also if it is a record whose certificates cannot be used.
+        let record = record.filter(|record| self.served(record).is_ok());
+        if record.is_none() {
+            tracing::warn!(secret = %self.key, "the record of the certificates is damaged and is replaced");
         }
-        Ok(record.ok())
+        Ok(record)
     }
 
     /// Returns the certificates and the authorities of a record.

@@ -10,8 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::configurations::{Configurations, Described};
-use super::prune::Unwanted;
-use super::record::Record;
+use super::record::{Record, Unwanted};
 use crate::error::WebhookError;
 
 /// Applies the configurations, and returns what an earlier release has applied and is no longer wanted.

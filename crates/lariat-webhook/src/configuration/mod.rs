@@ -16,4 +16,5 @@ pub use configurations::Configurations;
 pub(crate) use apply::apply;
 pub(crate) use configurations::Described;
 pub(crate) use needs::needs;
-pub(crate) use prune::{Unwanted, prune};
+pub(crate) use prune::prune;
+pub(crate) use record::Unwanted;

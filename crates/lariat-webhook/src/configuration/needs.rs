@@ -59,7 +59,7 @@ fn of_configurations(described: &Described) -> Vec<Rule> {
     ] {
         if has(role) {
             rules.extend(applied(GROUP, plural, &described.name));
-        } else if !described.hooks.is_empty() {
+        } else {
             // An earlier release may have had hooks of this role. While its configuration exists, API servers call
             // paths that no server has.
             rules.push(removed(plural, &described.name));

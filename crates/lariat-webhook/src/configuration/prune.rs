@@ -12,36 +12,35 @@ use kube::{Client, Error, Resource};
 use serde::de::DeserializeOwned;
 
 use super::label::is_own;
+use super::record::{MUTATING, Unwanted, VALIDATING};
 use crate::error::WebhookError;
-
-/// The objects that webhooks of a name may have applied earlier, and that are not wanted any more.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Unwanted {
-    pub(super) validating: bool,
-    pub(super) mutating: bool,
-    /// The full names of policies.
-    pub(super) policies: BTreeSet<String>,
-}
 
 /// Removes objects by their names; each only if it has the label of the webhooks too.
 ///
-/// An object that cannot be removed does not keep the others. Returns the policies that are gone, and the first error.
+/// An object that cannot be removed does not keep the others. Returns what is gone, as in the record, and the first
+/// error.
 pub(crate) async fn prune(
     client: &Client,
     webhooks: &str,
     unwanted: &Unwanted,
 ) -> (BTreeSet<String>, Result<(), WebhookError>) {
     let remover = Remover { client, webhooks };
-    let mut outcome = Ok(());
+    let (mut outcome, mut gone) = (Ok(()), BTreeSet::new());
+    let is_recorded = |role: &str| unwanted.recorded.contains(role);
     if unwanted.validating {
-        let removed = remover.named_like_the_webhooks::<ValidatingWebhookConfiguration>();
-        outcome = outcome.and(removed.await);
+        let removed = remover
+            .configuration::<ValidatingWebhookConfiguration>(is_recorded(VALIDATING))
+            .await;
+        gone.extend(removed.is_ok().then(|| VALIDATING.to_owned()));
+        outcome = outcome.and(removed);
     }
     if unwanted.mutating {
-        let removed = remover.named_like_the_webhooks::<MutatingWebhookConfiguration>();
-        outcome = outcome.and(removed.await);
+        let removed = remover
+            .configuration::<MutatingWebhookConfiguration>(is_recorded(MUTATING))
+            .await;
+        gone.extend(removed.is_ok().then(|| MUTATING.to_owned()));
+        outcome = outcome.and(removed);
     }
-    let mut gone = BTreeSet::new();
     for name in &unwanted.policies {
         // The binding before its policy, so that no binding refers to a missing one.
         let binding = remover
@@ -67,13 +66,13 @@ struct Remover<'a> {
 impl Remover<'_> {
     /// Removes the configuration that has the name of the webhooks.
     ///
-    /// A program that may not look for it has none: its predecessor had the same name, and so the permission.
-    async fn named_like_the_webhooks<K>(&self) -> Result<(), WebhookError>
+    /// A program that may not look for it, and has no record of it, has had none.
+    async fn configuration<K>(&self, is_recorded: bool) -> Result<(), WebhookError>
     where
         K: Resource<DynamicType = ()> + DeserializeOwned + Clone + Debug,
     {
         match self.look::<K>(self.webhooks).await {
-            Err(Error::Api(status)) if status.code == 403 => Ok(()),
+            Err(Error::Api(status)) if status.code == 403 && !is_recorded => Ok(()),
             found => self.delete::<K>(self.webhooks, found).await,
         }
     }

@@ -11,10 +11,13 @@ use kube::{Client, Error};
 
 use super::configurations::Configurations;
 use super::label::is_own;
-use super::prune::Unwanted;
 
-/// The annotation of configurations and policies with the names of all policies that were applied with them.
-const APPLIED: &str = "lariat.dev/applied-policies";
+/// The annotation of configurations and policies with all that was applied with them: roles, and names of policies.
+const APPLIED: &str = "lariat.dev/applied";
+
+/// The configurations in the annotation, which have the name of the webhooks. Names of policies have dots.
+pub(super) const VALIDATING: &str = "validating";
+pub(super) const MUTATING: &str = "mutating";
 
 /// The most names that are read from an annotation, and the longest of them.
 const MOST: usize = 1_000;
@@ -23,8 +26,19 @@ const LONGEST: usize = 253;
 /// What webhooks of a name have applied and not removed, as their objects say.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Record {
+    /// Roles of configurations, and full names of policies.
+    applied: BTreeSet<String>,
+}
+
+/// The objects that webhooks of a name may have applied earlier, and that are not wanted any more.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Unwanted {
+    pub(super) validating: bool,
+    pub(super) mutating: bool,
     /// The full names of policies.
-    policies: BTreeSet<String>,
+    pub(super) policies: BTreeSet<String>,
+    /// The part of the record that is not wanted.
+    pub(super) recorded: BTreeSet<String>,
 }
 
 impl Record {
@@ -55,8 +69,11 @@ impl Record {
         let names = names.split(' ').take(MOST);
         // Anyone who may change the object may write the annotation.
         let ending = format!(".{webhooks}");
-        let names = names.filter(|name| name.len() <= LONGEST && name.ends_with(&ending));
-        self.policies.extend(names.map(str::to_owned));
+        let names = names.filter(|name| {
+            let is_policy = name.len() <= LONGEST && name.ends_with(&ending);
+            is_policy || [VALIDATING, MUTATING].contains(name)
+        });
+        self.applied.extend(names.map(str::to_owned));
     }
 
     /// Returns what is recorded, or was removed according to the program, and is not wanted.
@@ -65,7 +82,12 @@ impl Record {
         removed: impl IntoIterator<Item = String>,
         wanted: &Configurations,
     ) -> Unwanted {
-        let mut policies = self.policies.clone();
+        let mut recorded = self.applied.clone();
+        for name in wanted_names(wanted) {
+            recorded.remove(&name);
+        }
+        let is_policy = |name: &&String| name.contains('.');
+        let mut policies: BTreeSet<String> = recorded.iter().filter(is_policy).cloned().collect();
         policies.extend(removed);
         for name in wanted.policy_names() {
             policies.remove(name);
@@ -74,18 +96,16 @@ impl Record {
             validating: wanted.validating.is_none(),
             mutating: wanted.mutating.is_none(),
             policies,
+            recorded,
         }
     }
 
     /// Adds the record, with the names that are wanted and without those that are gone, to the annotations of all
     /// objects.
     pub(super) fn annotate(&self, gone: &BTreeSet<String>, configurations: &mut Configurations) {
-        let wanted = configurations.policy_names().map(str::to_owned);
-        let recorded = self.policies.iter().filter(|name| !gone.contains(*name));
-        let all: BTreeSet<String> = wanted.chain(recorded.cloned()).collect();
-        if all.is_empty() {
-            return;
-        }
+        let mut all = wanted_names(configurations);
+        let recorded = self.applied.iter().filter(|name| !gone.contains(*name));
+        all.extend(recorded.cloned());
         let text = all.into_iter().collect::<Vec<_>>().join(" ");
         let validating = configurations.validating.iter_mut();
         let mutating = configurations.mutating.iter_mut();
@@ -99,6 +119,17 @@ impl Record {
             annotations.insert(APPLIED.to_owned(), text.clone());
         }
     }
+}
+
+/// Returns what is applied, as in the annotation.
+fn wanted_names(wanted: &Configurations) -> BTreeSet<String> {
+    let roles = [
+        (VALIDATING, wanted.validating.is_some()),
+        (MUTATING, wanted.mutating.is_some()),
+    ];
+    let roles = roles.into_iter().filter(|(_, is_wanted)| *is_wanted);
+    let names = roles.map(|(role, _)| role).chain(wanted.policy_names());
+    names.map(str::to_owned).collect()
 }
 
 /// Returns the metadata of an object; `None` if it is missing or may not be read.

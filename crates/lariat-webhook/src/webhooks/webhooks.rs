@@ -85,7 +85,8 @@ impl Webhooks {
     /// Creates webhooks on a factory; no request is sent.
     ///
     /// The name is a domain name such as `widgets.demo.dev`. It is the name of the configurations, the field manager
-    /// that applies them, and the end of the full name of each webhook.
+    /// that applies them, and the end of the full name of each webhook. Configurations of another name are not removed:
+    /// after a change of the name delete the former ones.
     pub fn new(name: &str, factory: &SharedControllerFactory) -> Self {
         Self {
             described: Described {

@@ -399,9 +399,6 @@ async fn derived_permissions_are_restricted_to_names_of_the_program() {
         ];
         check(one().remove_policy("small"), plural, &removed).await;
     }
-    let policies = Policy::of(Hook::<Widget>::new("small"));
-    let policies = program.webhooks().policy(policies).endpoint(service());
-    check(policies, "mutatingwebhookconfigurations", &[]).await;
 }
 
 #[tokio::test]

@@ -165,6 +165,27 @@ async fn kinds_that_were_never_used_need_no_permission() {
 }
 
 #[tokio::test]
+async fn recorded_configuration_that_may_not_be_read_is_an_alert() {
+    let program = Program::new().await;
+    let client = program.cluster.client();
+    let server = serve(first(&program)).await;
+    server.shutdown().await;
+    let refused = Action::Refuse(Refusal::new(StatusCode::FORBIDDEN));
+    let rule = Rule::new(refused).resource("validatingwebhookconfigurations");
+    let rule = program.cluster.faults().add(rule.verb("get"));
+    // Its paths are not served any more.
+    let server = serve(red(program.webhooks())).await;
+    let health = server.health();
+    let reason = raised(&health, "pruning").await;
+    let expected =
+        "cannot remove the ValidatingWebhookConfiguration widgets.demo.dev of an earlier release";
+    assert!(reason.starts_with(expected), "{reason}");
+    program.cluster.faults().remove(rule);
+    calm(&health).await;
+    wait_for::<ValidatingWebhookConfiguration>(&client, &[]).await;
+}
+
+#[tokio::test]
 async fn declared_policy_is_removed_without_record() {
     let program = Program::new().await;
     let client = program.cluster.client();
