@@ -24,6 +24,7 @@
 //! | feature | adds |
 //! |---|---|
 //! | `kube` | conversions from kube's `GroupVersionKind` and to its `ApiResource` |
+//! | `yaml` | the module `yaml`: YAML as kubectl reads and writes it |
 
 mod credentials;
 mod diff;
@@ -47,6 +48,8 @@ mod table_size;
 mod text;
 
 pub mod clock;
+#[cfg(feature = "yaml")]
+pub mod yaml;
 
 pub use cause::{Cause, CausingRun, RelatedChange, Subject};
 pub use causes::Causes;

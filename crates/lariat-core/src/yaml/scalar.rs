@@ -1,0 +1,151 @@
+//! The values of unquoted texts, as go-yaml resolves them.
+
+use serde_json::{Number, Value};
+
+/// The value of an unquoted text.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Scalar {
+    Value(Value),
+    /// Infinite or not a number, which JSON cannot express.
+    NotFinite,
+}
+
+/// Resolves an unquoted text; texts that are nothing else are strings.
+pub(super) fn resolve(text: &str) -> Scalar {
+    let value = match text {
+        "" | "~" | "null" | "Null" | "NULL" => Value::Null,
+        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
+            Value::Bool(true)
+        }
+        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
+            Value::Bool(false)
+        }
+        ".nan" | ".NaN" | ".NAN" | ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF"
+        | "-.inf" | "-.Inf" | "-.INF" => return Scalar::NotFinite,
+        _ => number(text).unwrap_or_else(|| text.into()),
+    };
+    Scalar::Value(value)
+}
+
+/// Reads a number, if a text is one.
+fn number(text: &str) -> Option<Value> {
+    match text.as_bytes().first()? {
+        b'.' => float(text),
+        b'0'..=b'9' | b'+' | b'-' => {
+            let plain = text.replace('_', "");
+            integer(&plain).or_else(|| float(&plain))
+        }
+        _ => None,
+    }
+}
+
+/// Reads an integer as `strconv.ParseInt` with base 0 does, then as `strconv.ParseUint`.
+fn integer(text: &str) -> Option<Value> {
+    let (is_negative, unsigned) = match text.as_bytes().first()? {
+        b'-' => (true, &text[1..]),
+        b'+' => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let lower = unsigned.to_ascii_lowercase();
+    let (digits, radix) = if let Some(digits) = lower.strip_prefix("0x") {
+        (digits, 16)
+    } else if let Some(digits) = lower.strip_prefix("0o") {
+        (digits, 8)
+    } else if let Some(digits) = lower.strip_prefix("0b") {
+        (digits, 2)
+    } else if lower.len() > 1 && lower.starts_with('0') {
+        (&lower[1..], 8)
+    } else {
+        (&lower[..], 10)
+    };
+    // The parser of Rust accepts a second sign.
+    if !digits.starts_with(|first: char| first.is_ascii_hexdigit()) {
+        return None;
+    }
+    let size = u64::from_str_radix(digits, radix).ok()?;
+    if is_negative {
+        let value = i64::try_from(-i128::from(size)).ok()?;
+        return Some(value.into());
+    }
+    let is_signed = text.starts_with('+');
+    (!is_signed || i64::try_from(size).is_ok()).then(|| size.into())
+}
+
+/// Reads a decimal fraction; whole ones are integers, as in the JSON that Go makes of them.
+fn float(text: &str) -> Option<Value> {
+    if !is_float(text) {
+        return None;
+    }
+    let value: f64 = text.parse().ok().filter(|value: &f64| value.is_finite())?;
+    // 2^63, the first number beyond those of an i64.
+    if value.fract() == 0.0 && value.abs() < 9_223_372_036_854_775_808.0 {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "it is whole and within the bounds"
+        )]
+        return Some((value as i64).into());
+    }
+    Number::from_f64(value).map(Value::Number)
+}
+
+/// Returns whether a text is `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`.
+fn is_float(text: &str) -> bool {
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (unsigned, None),
+    };
+    let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_exponent = |text: &str| {
+        let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+        !digits.is_empty() && are_digits(digits)
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let has_digits = !whole.is_empty() || !fraction.is_empty();
+    has_digits && are_digits(whole) && are_digits(fraction) && exponent.is_none_or(is_exponent)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn unquoted_texts_have_the_values_of_go() {
+        for (text, expected) in [
+            ("0644", json!(420)),
+            ("-010", json!(-8)),
+            ("0o17", json!(15)),
+            ("0x1F", json!(31)),
+            ("0b101", json!(5)),
+            ("1_000", json!(1000)),
+            ("08", json!(8)),
+            ("1.0", json!(1)),
+            ("1.", json!(1)),
+            (".5", json!(0.5)),
+            ("1e3", json!(1000)),
+            ("1e400", json!("1e400")),
+            ("+5", json!(5)),
+            ("--5", json!("--5")),
+            ("0x-5", json!("0x-5")),
+            ("-0", json!(0)),
+            ("9223372036854775808", json!(9_223_372_036_854_775_808_u64)),
+            ("12:30", json!("12:30")),
+            ("2026-01-01", json!("2026-01-01")),
+            ("yes", json!(true)),
+            ("Off", json!(false)),
+            ("yEs", json!("yEs")),
+            ("~", json!(null)),
+            ("", json!(null)),
+            ("1.2.3", json!("1.2.3")),
+            ("0x", json!("0x")),
+            ("-", json!("-")),
+            (".", json!(".")),
+            ("e5", json!("e5")),
+        ] {
+            assert_eq!(resolve(text), Scalar::Value(expected), "{text}");
+        }
+        assert_eq!(resolve("-.Inf"), Scalar::NotFinite);
+    }
+}
