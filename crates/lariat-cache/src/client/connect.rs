@@ -4,10 +4,13 @@ use std::env;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::multiplex::{self, Http2};
-use kube::config::{InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::config::InClusterError;
 use kube::{Client, Config};
-use lariat_core::{debug_as_description, describe, without_values};
+use lariat_core::{debug_as_description, describe};
+
+use super::kubeconfig::{Kubeconfig, Origin, Scope, Unusable};
+use super::multiplex::{self, Http2};
+use super::url;
 
 /// The error of a client that could not be created; nothing was sent.
 #[derive(thiserror::Error)]
@@ -96,8 +99,19 @@ fn default_kubeconfig() -> Option<PathBuf> {
 
 /// Creates a client from a kubeconfig file, for its current context.
 ///
-/// Several files, separated as in the environment variable `KUBECONFIG`, are merged as kubectl merges them. Missing
-/// files among several are skipped.
+/// Several files, separated as in the environment variable `KUBECONFIG`, are merged as kubectl merges them: the first
+/// file that has an entry or a current context wins. Missing files among several are skipped.
+///
+/// The file means the same as to kubectl:
+///
+/// - Empty members are missing ones. Entries that the current context does not use may be incomplete.
+/// - The file of `tokenFile` is used rather than `token`, as long as it can be read. Data (`client-certificate-data`)
+///   takes precedence over a file. An exec plugin is run if there is no other credential.
+/// - Without `proxy-url`, the proxy is that of `HTTPS_PROXY` or `HTTP_PROXY`, by the scheme of the server, unless
+///   `NO_PROXY` excludes the server or it is on this machine.
+/// - Credentials are not sent over `http://`. Other than by kubectl, they are sent to a server on this machine.
+///
+/// The files are read again when the server refuses the credentials with 401 or TLS fails, at most every ten seconds.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), lariat::cache::ConnectError> {
@@ -109,7 +123,7 @@ fn default_kubeconfig() -> Option<PathBuf> {
 ///
 /// # Errors
 ///
-/// Fails if a file cannot be read, is malformed, or refers to entries that it does not contain.
+/// Fails if a file cannot be read, is malformed, or its current context refers to entries that it does not contain.
 ///
 /// # Cancel safety
 ///
@@ -119,20 +133,7 @@ pub async fn from_kubeconfig(paths: impl AsRef<OsStr>) -> Result<Client, Connect
     let files: Vec<PathBuf> = env::split_paths(paths)
         .filter(|path| !path.as_os_str().is_empty())
         .collect();
-    // kubectl skips missing files of a list, as long as one exists.
-    let is_there = |path: &&PathBuf| files.len() == 1 || path.exists();
-    if files.len() > 1 && !files.iter().any(|path| path.exists()) {
-        return Err(ConnectError::Kubeconfig {
-            path: paths.into(),
-            detail: "none of the files exists".to_owned(),
-        });
-    }
-    let mut merged = Kubeconfig::default();
-    for path in files.iter().filter(is_there) {
-        let next = Kubeconfig::read_from(path).map_err(|error| unusable(path, &error))?;
-        merged = merged.merge(next).map_err(|error| unusable(path, &error))?;
-    }
-    from_files(merged, Path::new(paths)).await
+    from_files(files, Path::new(paths)).await
 }
 
 /// Creates a client from exactly one kubeconfig file, for its current context.
@@ -141,39 +142,32 @@ pub async fn from_kubeconfig(paths: impl AsRef<OsStr>) -> Result<Client, Connect
 ///
 /// # Errors
 ///
-/// Fails if the file cannot be read, is malformed, or refers to entries that it does not contain.
+/// Fails if the file cannot be read, is malformed, or its current context refers to entries that it does not contain.
 ///
 /// # Cancel safety
 ///
 /// Cancel safe: dropping the future loses nothing.
 pub async fn from_kubeconfig_file(path: impl AsRef<Path>) -> Result<Client, ConnectError> {
     let path = path.as_ref();
-    let kubeconfig = Kubeconfig::read_from(path).map_err(|error| unusable(path, &error))?;
-    from_files(kubeconfig, path).await
+    from_files(vec![path.to_owned()], path).await
 }
 
 /// Creates a client from merged kubeconfigs; `paths` names them in errors.
-async fn from_files(merged: Kubeconfig, paths: &Path) -> Result<Client, ConnectError> {
-    if let Some(detail) = without_context(&merged) {
-        return Err(ConnectError::Kubeconfig {
-            path: paths.to_owned(),
-            detail,
-        });
-    }
-    let root_cert_file = root_cert_file(&merged);
-    let options = KubeConfigOptions::default();
-    let mut config = Config::from_custom_kubeconfig(merged, &options)
-        .await
-        .map_err(|error| unusable(paths, &error))?;
-    config.root_cert_file = root_cert_file;
-    from_config(config, Http2::default()).await
+async fn from_files(files: Vec<PathBuf>, paths: &Path) -> Result<Client, ConnectError> {
+    let origin = Origin::new(files);
+    let unusable = |Unusable { path, detail }| ConnectError::Kubeconfig {
+        path: path.unwrap_or_else(|| paths.to_owned()),
+        detail,
+    };
+    let config = origin.read().map_err(unusable)?;
+    create(config, Some(origin), Http2::default()).await
 }
 
 /// Creates a client from the text of a self-contained kubeconfig.
 ///
 /// It uses the current context. Call this for kubeconfigs that others may write, such as those in Secrets. A kubeconfig
-/// with a command to run, an auth provider, or the path of a file is refused, because the command would run, or the
-/// file be read, in this process.
+/// whose current context has a command to run, an auth provider, or the path of a file is refused, because the command
+/// would run, or the file be read, in this process. Otherwise it means the same as in [`from_kubeconfig`].
 ///
 /// ```no_run
 /// # async fn example(secret: k8s_openapi::api::core::v1::Secret) -> Result<(), lariat::cache::ConnectError> {
@@ -186,112 +180,16 @@ async fn from_files(merged: Kubeconfig, paths: &Path) -> Result<Client, ConnectE
 ///
 /// # Errors
 ///
-/// Fails if the text is malformed, refers to entries that it does not contain, or to something outside the text.
+/// Fails if the text is malformed, or its current context refers to entries that it does not contain, or to something
+/// outside the text.
 ///
 /// # Cancel safety
 ///
 /// Cancel safe: dropping the future loses nothing.
 pub async fn from_kubeconfig_text(text: &[u8]) -> Result<Client, ConnectError> {
-    let unusable = |detail: String| ConnectError::KubeconfigText { detail };
-    let text = std::str::from_utf8(text).map_err(|error| unusable(error.to_string()))?;
-    let kubeconfig = Kubeconfig::from_yaml(text).map_err(|error| unusable(described(&error)))?;
-    if let Some(detail) = refers_outside(&kubeconfig) {
-        return Err(unusable(detail));
-    }
-    if let Some(detail) = without_context(&kubeconfig) {
-        return Err(unusable(detail));
-    }
-    let options = KubeConfigOptions::default();
-    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
-    let config = config.map_err(|error| unusable(described(&error)))?;
-    from_config(config, Http2::default()).await
-}
-
-/// Returns what a kubeconfig refers to outside its text, if anything.
-fn refers_outside(kubeconfig: &Kubeconfig) -> Option<String> {
-    let users = kubeconfig.auth_infos.iter();
-    let users = users.filter_map(|each| Some((&each.name, each.auth_info.as_ref()?)));
-    let of_user = users.into_iter().find_map(|(name, user)| {
-        let what = match () {
-            () if user.exec.is_some() => "a command to run",
-            () if user.auth_provider.is_some() => "an auth provider",
-            () if user.token_file.is_some() => "a file with a token",
-            () if user.client_certificate.is_some() => "a file with a certificate",
-            () if user.client_key.is_some() => "a file with a key",
-            () => return None,
-        };
-        Some(format!(
-            "user {name:?} has {what}, which a self-contained kubeconfig must not have"
-        ))
-    });
-    let mut clusters = kubeconfig.clusters.iter();
-    of_user.or_else(|| {
-        let named = clusters.find(|each| {
-            let cluster = each.cluster.as_ref();
-            cluster.is_some_and(|it| it.certificate_authority.is_some())
-        })?;
-        let name = &named.name;
-        Some(format!(
-            "cluster {name:?} has a file with a CA, which a self-contained kubeconfig must not have"
-        ))
-    })
-}
-
-/// Returns what is wrong with the current context of a kubeconfig, if there is none of its name.
-fn without_context(kubeconfig: &Kubeconfig) -> Option<String> {
-    let current = kubeconfig.current_context.as_deref().unwrap_or_default();
-    let names: Vec<&str> = kubeconfig
-        .contexts
-        .iter()
-        .map(|context| &context.name[..])
-        .collect();
-    let wrong = match current {
-        // kubectl writes an empty name.
-        "" => "it has no current context".to_owned(),
-        current if names.contains(&current) => return None,
-        current => format!("it has no context {current:?}, which is the current one"),
-    };
-    Some(match names[..] {
-        [] => format!("{wrong}, and no other contexts"),
-        _ => format!(
-            "{wrong}; choose one of {} with `kubectl config use-context NAME`",
-            names.join(", ")
-        ),
-    })
-}
-
-/// Returns the CA file of the current cluster, if its certificates are in a file.
-///
-/// kube drops the path after reading the file. Here the file is read again later, because CA certificates are replaced
-/// now and then.
-fn root_cert_file(kubeconfig: &Kubeconfig) -> Option<PathBuf> {
-    let current = kubeconfig.current_context.as_ref()?;
-    let mut contexts = kubeconfig.contexts.iter();
-    let context = contexts.find(|each| each.name == *current)?;
-    let name = &context.context.as_ref()?.cluster;
-    let mut clusters = kubeconfig.clusters.iter();
-    let cluster = clusters.find(|each| each.name == *name)?.cluster.as_ref()?;
-    let is_in_file = cluster.certificate_authority_data.is_none();
-    let file = cluster.certificate_authority.as_ref();
-    file.filter(|_| is_in_file).map(PathBuf::from)
-}
-
-fn unusable(path: &Path, error: &KubeconfigError) -> ConnectError {
-    ConnectError::Kubeconfig {
-        path: path.to_owned(),
-        detail: described(error),
-    }
-}
-
-/// Describes an error of a kubeconfig, without the lines that its parser quotes.
-fn described(error: &KubeconfigError) -> String {
-    let detail = match error {
-        // The other errors contain the path, as `ConnectError` does.
-        KubeconfigError::ReadConfig(error, _) => error.to_string(),
-        error => describe(error),
-    };
-    let first_line = detail.lines().next().unwrap_or_default();
-    without_values(first_line)
+    let config = Kubeconfig::parse(text).and_then(|kubeconfig| kubeconfig.settle(Scope::Text));
+    let config = config.map_err(|detail| ConnectError::KubeconfigText { detail })?;
+    create(config, None, Http2::default()).await
 }
 
 /// Creates a client from a configuration of kube.
@@ -308,13 +206,18 @@ fn described(error: &KubeconfigError) -> String {
 /// connection show that the network works and postpone the test for all; a single dead connection is left to TCP
 /// keepalive.
 ///
-/// **Credentials.** An exec plugin is run once, and again before its credential expires. If that run fails, the
-/// credential is used until it expires, and the plugin is run again at most every five seconds. Plugins run on blocking
-/// threads. A plugin that takes longer than a minute is killed, unless it may ask its user something
-/// (`interactiveMode`); dropping the runtime waits for a running plugin. Files of tokens and client certificates are
-/// read again every minute; connections with an older certificate get no more requests. If the API server answers 401,
-/// credentials are renewed immediately, at most every five seconds for a plugin, and the request is repeated once with
-/// the new ones.
+/// **Credentials.** An exec plugin is run once, and again in the background before its credential expires; requests
+/// wait for it only once the credential has expired. If a run fails, the credential is used until it expires, and the
+/// plugin is run again at most every five seconds. Plugins run on blocking threads. A plugin that takes longer than a
+/// minute is killed, unless it may ask its user something (`interactiveMode`); dropping the runtime waits for a running
+/// plugin. Files of tokens and certificates are read again every minute. Tokens are trimmed. A file that is missing,
+/// empty or half-written, and a certificate that does not belong to its key, are not used: the previous content is, and
+/// the file is read again after a second. Connections with an older certificate get no more requests. If the API server
+/// answers 401, or TLS fails, credentials are read again immediately, at most every five seconds for a plugin, and the
+/// request is repeated once with the new ones.
+///
+/// **Proxies.** `proxy_url` is used as it is; the environment is not read. A user and password in it are sent to the
+/// proxy, and never appear in errors.
 ///
 /// **Retries.** kube's own retries are disabled: they would silently retry a refused request for minutes, and
 /// reflectors have their own backoff, which their status shows.
@@ -344,14 +247,26 @@ fn described(error: &KubeconfigError) -> String {
 ///
 /// Cancel safe: dropping the future loses nothing. An exec plugin that was started runs to its end, or until it is
 /// killed.
-pub async fn from_config(mut config: Config, http2: Http2) -> Result<Client, ConnectError> {
+pub async fn from_config(config: Config, http2: Http2) -> Result<Client, ConnectError> {
+    create(config, None, http2).await
+}
+
+/// Creates a client; its credentials are read again from `origin` when they are refused.
+async fn create(
+    mut config: Config,
+    origin: Option<Origin>,
+    http2: Http2,
+) -> Result<Client, ConnectError> {
     config.default_retry = false;
+    // Users and passwords in URLs would be in errors and logs.
+    let (cluster_url, _) = url::split_user(config.cluster_url);
+    config.cluster_url = cluster_url;
     let url = config.cluster_url.to_string();
     // kube panics without a scheme or host.
     if config.cluster_url.scheme().is_none() || config.cluster_url.host().is_none() {
         return Err(ConnectError::NoUrl { url });
     }
-    let client = multiplex::client(config, http2).await;
+    let client = multiplex::client(config, origin, http2).await;
     client.map_err(|error| ConnectError::Client {
         url,
         detail: describe(&error),

@@ -17,6 +17,7 @@ use tower::{BoxError, Service, ServiceExt};
 
 use super::socket::{Connector, Offer, Socket};
 use super::tls::Tls;
+use super::url;
 
 /// The TCP keepalive: first probe, interval, number of probes, and longest silence.
 ///
@@ -152,41 +153,49 @@ pub(super) fn dialers(config: &Config, offers: [Offer; 2]) -> Result<[Dialer; 2]
 }
 
 /// Creates a connector, through the proxy of the configuration if there is one.
+///
+/// The user and password of the proxy are taken out of its URL, which appears in errors.
 fn through_proxy(config: &Config, tls: &Tls, offer: Offer) -> Result<Connector, kube::Error> {
     let Some(proxy) = config.proxy_url.clone() else {
         return tls.wrap(config, tcp(), offer);
     };
+    let (proxy, user) = url::split_user(proxy);
     match proxy.scheme_str() {
-        Some("socks5") => tls.wrap(config, SocksV5::new(proxy, tcp()), offer),
-        Some("http") => tls.wrap(config, tunnel(proxy, tcp()), offer),
+        Some("socks5") => {
+            let socks = SocksV5::new(proxy, tcp());
+            let socks = match user {
+                Some((name, password)) => socks.with_auth(name, password),
+                None => socks,
+            };
+            tls.wrap(config, socks, offer)
+        }
+        Some("http") => tls.wrap(config, tunnel(proxy, user, tcp()), offer),
         Some("https") => {
             let to_proxy = tls.wrap_proxy(tcp())?;
-            tls.wrap(config, tunnel(proxy, to_proxy), offer)
+            tls.wrap(config, tunnel(proxy, user, to_proxy), offer)
         }
-        _ => Err(kube::Error::ProxyProtocolUnsupported {
-            proxy_url: Box::new(proxy),
-        }),
+        scheme => {
+            let scheme = scheme.unwrap_or_default();
+            let text = format!("the proxy has the scheme {scheme:?}; use http, https or socks5");
+            Err(kube::Error::Service(text.into()))
+        }
     }
 }
 
-fn tunnel<C>(proxy: Uri, connector: C) -> Tunnel<C> {
-    let user = proxy.authority().and_then(|authority| {
-        let (user, _) = authority.as_str().rsplit_once('@')?;
-        Some(user.to_owned())
-    });
+fn tunnel<C>(proxy: Uri, user: Option<(String, String)>, connector: C) -> Tunnel<C> {
     let tunnel = Tunnel::new(proxy, connector);
-    match user.as_deref().and_then(basic) {
+    match user.and_then(|(name, password)| basic(&name, &password)) {
         Some(header) => tunnel.with_auth(header),
         None => tunnel,
     }
 }
 
-/// Returns the header for the user and password of a URL.
-///
-/// Special characters in them are escaped.
-fn basic(user: &str) -> Option<http::HeaderValue> {
+/// Returns the header for a user and password.
+fn basic(name: &str, password: &str) -> Option<http::HeaderValue> {
     use base64::Engine;
-    let user: Vec<u8> = percent_encoding::percent_decode_str(user).collect();
-    let encoded = base64::engine::general_purpose::STANDARD.encode(user);
-    format!("Basic {encoded}").parse().ok()
+    let pair = format!("{name}:{password}");
+    let encoded = base64::engine::general_purpose::STANDARD.encode(pair);
+    let mut header: http::HeaderValue = format!("Basic {encoded}").parse().ok()?;
+    header.set_sensitive(true);
+    Some(header)
 }

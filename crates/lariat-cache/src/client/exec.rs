@@ -1,18 +1,19 @@
 //! Exec plugins: programs that print a credential.
 
-use std::io::{self, IsTerminal, Read};
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::sync::{Arc, mpsc};
+use std::io::{self, IsTerminal};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use kube::config::{ExecConfig, ExecInteractiveMode};
-use lariat_core::without_values;
+use lariat_core::{without_values, yaml};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::time::Instant;
 
 use super::clock;
+use super::printed::Printed;
 
 /// The timeout of a plugin that cannot ask its user anything.
 ///
@@ -83,65 +84,48 @@ pub(super) fn run(exec: &ExecConfig) -> Result<Credential, ExecError> {
         detail,
     };
     let until = (!is_interactive(exec)).then(|| Instant::now() + RUN_TIMEOUT);
-    let prepared = prepare(&command, exec).map_err(unusable)?;
-    let output = output_of(prepared, until).map_err(|source| ExecError::Start {
+    let mut prepared = prepare(&command, exec).map_err(unusable)?;
+    let mut child = prepared.spawn().map_err(|source| ExecError::Start {
         command: command.clone(),
         hint: hint(exec, &source),
         source: Arc::new(source),
     })?;
-    let Some(output) = output else {
-        let after = RUN_TIMEOUT;
-        return Err(ExecError::TookTooLong { command, after });
-    };
-    if !output.status.success() {
-        let status = output.status;
-        return Err(ExecError::Failed { command, status });
-    }
-    read(&output.stdout).map_err(unusable)
-}
-
-/// Returns the output of a program, or `None` if it was killed at the timeout.
-fn output_of(mut command: Command, until: Option<Instant>) -> io::Result<Option<Output>> {
-    let mut child = command.spawn()?;
-    let output = wait(&mut child, until);
-    if !matches!(output, Ok(Some(_))) {
+    let ended = wait(&mut child, until);
+    if !matches!(ended, Ok(Some(_))) {
         let _ = child.kill();
         // Reaps the process, which would stay a zombie otherwise.
         let _ = child.wait();
     }
-    output
+    match ended.map_err(|error| unusable(error.to_string()))? {
+        None => {
+            let after = RUN_TIMEOUT;
+            Err(ExecError::TookTooLong { command, after })
+        }
+        Some((status, _)) if !status.success() => Err(ExecError::Failed { command, status }),
+        Some((_, printed)) => read(&printed).map_err(unusable),
+    }
 }
 
-fn wait(child: &mut Child, until: Option<Instant>) -> io::Result<Option<Output>> {
-    // The sender is kept here too, so that receiving waits even after the reader has ended.
-    let (sender, receiver) = mpsc::channel();
-    if let Some(mut stdout) = child.stdout.take() {
-        let sender = sender.clone();
-        // A thread reads the output, because processes that the plugin started may keep it open after the plugin has
-        // ended.
-        thread::Builder::new().spawn(move || {
-            let mut printed = Vec::new();
-            let read = stdout.read_to_end(&mut printed).map(|_| printed);
-            let _ = sender.send(read);
-        })?;
-    }
-    let mut printed = None;
+/// Waits for the end of a program, and returns what it has printed; `None` at the timeout.
+fn wait(child: &mut Child, until: Option<Instant>) -> io::Result<Option<(ExitStatus, Vec<u8>)>> {
+    let mut printed = child.stdout.take().map(Printed::new).transpose()?;
     loop {
-        if let Ok(read) = receiver.recv_timeout(LOOK_EVERY) {
-            printed = Some(read?);
-        }
+        // Asked before the output is read, so that nothing is printed in between.
         let status = child.try_wait()?;
-        if let Some((status, stdout)) = status.zip(printed.take_if(|_| status.is_some())) {
-            let stderr = Vec::new();
-            return Ok(Some(Output {
+        if let Some(printed) = &mut printed {
+            printed.read()?;
+        }
+        if let Some(status) = status {
+            return Ok(Some((
                 status,
-                stdout,
-                stderr,
-            }));
+                printed.map_or_else(Vec::new, Printed::into_bytes),
+            )));
         }
         if until.is_some_and(|until| until <= Instant::now()) {
             return Ok(None);
         }
+        // A blocking thread: see `Credentials::reading_for`.
+        thread::park_timeout(LOOK_EVERY);
     }
 }
 
@@ -195,28 +179,33 @@ fn prepare(name: &str, exec: &ExecConfig) -> Result<Command, String> {
 
 /// Parses the output of a plugin: JSON, or YAML, which client-go accepts too.
 fn read(output: &[u8]) -> Result<Credential, String> {
-    let credential: ExecCredential = serde_saphyr::from_slice(output).map_err(|error| {
-        let text = error.to_string();
-        // Further lines of the error quote the output, which contains the credential.
-        without_values(text.lines().next().unwrap_or_default())
-    })?;
+    // Further words of the errors quote the output, which contains the credential.
+    let value = yaml::read(&String::from_utf8_lossy(output))
+        .map_err(|error| format!("it is not YAML, see line {}", error.line()))?;
+    let credential: ExecCredential =
+        serde_json::from_value(value).map_err(|error| without_values(&error.to_string()))?;
     let status = credential.status.ok_or("it has no status")?;
+    let set = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
     let lasts = status
         .expiration_timestamp
         .as_deref()
         .map(clock::until)
         .transpose()
         .map_err(|error| error.to_string())?;
-    let certificate = match (status.client_certificate_data, status.client_key_data) {
+    let token = set(status.token).map(|token| token.trim().to_owned());
+    let certificate = match (
+        set(status.client_certificate_data),
+        set(status.client_key_data),
+    ) {
         (Some(certificate), Some(key)) => Some((certificate, key)),
         (None, None) => None,
         _ => return Err("a client certificate and its key belong together".to_owned()),
     };
-    if status.token.is_none() && certificate.is_none() {
+    if token.is_none() && certificate.is_none() {
         return Err("it has neither a token nor a client certificate".to_owned());
     }
     Ok(Credential {
-        token: status.token,
+        token,
         certificate,
         lasts,
     })
@@ -249,6 +238,9 @@ mod tests {
             r#"{"status": {}}"#,
             r#"{"status": {"clientKeyData": "hunter2"}}"#,
             r#"{"status": {"token": "hunter2", "expirationTimestamp": "soon"}}"#,
+            r#"{"status": {"token": "", "clientCertificateData": "", "clientKeyData": "hunter2"}}"#,
+            r#"{"status": {"token": "", "clientCertificateData": ""}}"#,
+            "hunter2: [",
         ] {
             let Err(error) = read(output.as_bytes()) else {
                 panic!("{output} is none");

@@ -1,6 +1,6 @@
 //! Clients: connecting to a cluster, and one handle per kind.
 //!
-//! `connect` reads a configuration, `shared` is the factory of clients with one handle per kind. A request goes through
+//! `connect` reads a configuration (`kubeconfig`, `proxy`), `shared` is the factory of clients with one handle per kind. A request goes through
 //! `observed` (identity, gate, own writes), `answer` (timeout, retries) and `multiplex`, which selects a connection:
 //! HTTP/2 from the `pool`, or HTTP/1.1 with `liveness` tests, for watches `driven` by their readers. `credentials` and
 //! `exec` sign requests; `dial`, `tls` and `socket` open connections.
@@ -14,10 +14,14 @@ mod driven;
 mod exec;
 mod gate;
 mod identity;
+mod kubeconfig;
 mod liveness;
 mod multiplex;
 mod observed;
+mod pem;
 mod pool;
+mod printed;
+mod proxy;
 mod request;
 mod separate;
 mod shared;
@@ -25,6 +29,7 @@ mod single;
 mod socket;
 mod span;
 mod tls;
+mod url;
 mod write;
 
 pub use answer::{is_missing, retry_after};

@@ -21,6 +21,7 @@ use tower::{BoxError, Service, ServiceBuilder, ServiceExt};
 use super::credentials::{CredentialError, Credentials, Http1, Login, Transport};
 use super::dial::{self, NotConnected};
 use super::driven;
+use super::kubeconfig::Origin;
 use super::liveness::{Liveness, TEST_PATH, TestedBody};
 use super::pool::{OpenError, Pool, Sent};
 use super::request;
@@ -55,7 +56,13 @@ pub enum Http2 {
 type RouterBody = UnsyncBoxBody<bytes::Bytes, BoxError>;
 
 /// Creates a client for a configuration, with shared connections if possible.
-pub(super) async fn client(config: Config, http2: Http2) -> Result<Client, CredentialError> {
+///
+/// Refused credentials are read again from `origin`, if there is one.
+pub(super) async fn client(
+    config: Config,
+    origin: Option<Origin>,
+    http2: Http2,
+) -> Result<Client, CredentialError> {
     let namespace = config.default_namespace.clone();
     let (base, headers) = (config.base_uri_layer(), config.extra_headers_layer()?);
     let layers = ServiceBuilder::new().layer(base).layer(headers);
@@ -64,14 +71,15 @@ pub(super) async fn client(config: Config, http2: Http2) -> Result<Client, Crede
     *test.uri_mut() = Uri::from_static(TEST_PATH);
     let mirror = tower::service_fn(|request| future::ready(Ok::<_, Infallible>(request)));
     let Ok(test) = layers.clone().service(mirror).oneshot(test).await;
-    let recipe = recipe(config.clone(), http2);
-    let wire = Wire::new(config, http2, test, recipe).await?;
+    let recipe = recipe(config.clone(), origin.clone(), http2);
+    let credentials = Credentials::read(config.clone(), origin, http2 != Http2::Off).await?;
+    let wire = Wire::new(&config, credentials, http2, test, recipe);
     Ok(Client::new(layers.service(wire), namespace))
 }
 
 /// Returns how to make further clients for a configuration.
-fn recipe(config: Config, http2: Http2) -> Recipe {
-    Recipe::new(move || client(config.clone(), http2).boxed())
+fn recipe(config: Config, origin: Option<Origin>, http2: Http2) -> Recipe {
+    Recipe::new(move || client(config.clone(), origin.clone(), http2).boxed())
 }
 
 /// An answer that is not HTTP.
@@ -113,12 +121,13 @@ impl Wire {
     /// Prepares requests to the server of a configuration.
     ///
     /// `test` is the request that tests liveness.
-    async fn new(
-        config: Config,
+    fn new(
+        config: &Config,
+        credentials: Credentials,
         http2: Http2,
         test: Request<()>,
         recipe: Recipe,
-    ) -> Result<Self, CredentialError> {
+    ) -> Self {
         let url = config.cluster_url.clone();
         let speaks = match http2 {
             Http2::PriorKnowledge => Some(Speaks::Http2),
@@ -126,8 +135,8 @@ impl Wire {
             Http2::Negotiated if url.scheme() == Some(&Scheme::HTTP) => Some(Speaks::Http1),
             Http2::Negotiated => None,
         };
-        let credentials = Arc::new(Credentials::read(config, http2 != Http2::Off).await?);
-        Ok(Self {
+        let credentials = Arc::new(credentials);
+        Self {
             shared: Arc::new(Connections {
                 url,
                 liveness: Liveness::new(Arc::clone(&credentials), test),
@@ -137,7 +146,7 @@ impl Wire {
                 is_fixed: speaks.is_some(),
                 recipe,
             }),
-        })
+        }
     }
 }
 

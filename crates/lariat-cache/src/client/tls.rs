@@ -19,9 +19,13 @@ impl Tls {
     pub(super) fn new(config: &Config) -> Result<Self, kube::Error> {
         use kube::client::ConfigExt;
         let is_needed = is_https(&config.cluster_url) || config.proxy_url.iter().any(is_https);
-        let config = is_needed.then(|| config.rustls_client_config());
+        if !is_needed {
+            return Ok(Self { config: None });
+        }
+        let mut config = config.clone();
+        config.root_cert = config.root_cert.map(usable).transpose()?;
         Ok(Self {
-            config: config.transpose()?,
+            config: Some(config.rustls_client_config()?),
         })
     }
 
@@ -100,6 +104,24 @@ impl Tls {
     pub(super) fn wrap_proxy(&self, _: HttpConnector) -> Result<HttpConnector, kube::Error> {
         Err(kube::Error::TlsRequired)
     }
+}
+
+/// Returns the authorities that can be used, as long as there is one.
+///
+/// Go's reader skips the others, so they are in bundles that work elsewhere.
+#[cfg(feature = "rustls-tls")]
+fn usable(authorities: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, kube::Error> {
+    use rustls::pki_types::CertificateDer;
+    let is_usable = |der: &Vec<u8>| {
+        let mut store = rustls::RootCertStore::empty();
+        store.add(CertificateDer::from(der.as_slice())).is_ok()
+    };
+    let usable: Vec<_> = authorities.into_iter().filter(is_usable).collect();
+    if usable.is_empty() {
+        let text = "none of the certificate authorities of the server can be used";
+        return Err(kube::Error::Service(text.into()));
+    }
+    Ok(usable)
 }
 
 fn is_https(url: &Uri) -> bool {

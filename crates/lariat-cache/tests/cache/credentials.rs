@@ -164,6 +164,146 @@ async fn a_token_that_was_replaced_is_read_when_the_old_one_is_refused() {
 }
 
 #[tokio::test]
+async fn token_files_are_trimmed() {
+    let (folder, guarded) = (Folder::new("token-trim"), Guarded::start("sesame").await);
+    folder.write("token", " sesame\r\n\n");
+    let file = folder.path("token").display().to_string();
+    let client = guarded.client(|user| user.token_file = Some(file)).await;
+    assert_eq!(write(&client).await, Ok(()));
+    assert_eq!(guarded.seen(), ["sesame"]);
+}
+
+#[tokio::test]
+async fn token_file_that_is_empty_keeps_the_previous_token() {
+    let (folder, guarded) = (Folder::new("token-empty"), Guarded::start("first").await);
+    folder.write("token", "first");
+    let file = folder.path("token").display().to_string();
+    let client = guarded.client(|user| user.token_file = Some(file)).await;
+    // Truncated, and written a moment later: just then the old token is refused.
+    *guarded.accepted.lock() = "second";
+    for empty in ["", " \n"] {
+        folder.write("token", empty);
+        assert_eq!(write(&client).await, Err(401));
+    }
+    folder.write("token", "second");
+    assert_eq!(write(&client).await, Ok(()), "it is read at once");
+    // By age, too: no request is anonymous.
+    folder.write("token", "");
+    pass(120).await;
+    assert_eq!(write(&client).await, Ok(()));
+    *guarded.accepted.lock() = "third";
+    folder.write("token", "third");
+    assert_eq!(write(&client).await, Ok(()));
+    assert!(!guarded.seen().contains(&String::new()));
+}
+
+#[tokio::test]
+async fn token_file_takes_precedence_over_the_token() {
+    let (folder, guarded) = (Folder::new("token-both"), Guarded::start("new").await);
+    folder.write("token", "new\n");
+    let both = |user: &mut kube::config::AuthInfo| {
+        user.token = Some("old".to_owned().into());
+        user.token_file = Some(folder.path("token").display().to_string());
+    };
+    let client = guarded.client(both).await;
+    assert_eq!(write(&client).await, Ok(()));
+    // The token beside it is for a file that is not there yet.
+    std::fs::remove_file(folder.path("token")).unwrap();
+    *guarded.accepted.lock() = "old";
+    let client = guarded.client(both).await;
+    assert_eq!(write(&client).await, Ok(()));
+    *guarded.accepted.lock() = "newer";
+    folder.write("token", "newer");
+    assert_eq!(write(&client).await, Ok(()));
+}
+
+#[tokio::test]
+async fn tokens_that_a_header_cannot_have_are_an_error() {
+    let folder = Folder::new("token-odd");
+    for token in ["hunter\n2", "hunter2\u{7f}"] {
+        folder.write("token", token);
+        let mut config = kube::Config::new(http::Uri::from_static("http://127.0.0.1:1"));
+        config.auth_info.token_file = Some(folder.path("token").display().to_string());
+        let error = from_config(config, Http2::Negotiated)
+            .await
+            .map(drop)
+            .unwrap_err();
+        let text = describe(&error);
+        assert!(
+            text.contains("characters that a header cannot have"),
+            "{text}"
+        );
+        assert!(!text.contains("hunter"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn kubeconfig_is_read_again_when_its_token_is_refused() {
+    let (folder, guarded) = (Folder::new("token-inline"), Guarded::start("first").await);
+    let url = format!("http://127.0.0.1:{}", guarded.server.port);
+    let put = |token: &str, url: &str| {
+        let config = serde_json::json!({
+            "current-context": "c",
+            "clusters": [{"name": "c", "cluster": {"server": url}}],
+            "users": [{"name": "c", "user": {"token": token}}],
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
+        });
+        folder.write("config", &config.to_string());
+    };
+    put("first", &url);
+    let client = lariat_cache::from_kubeconfig(folder.path("config"))
+        .await
+        .unwrap();
+    assert_eq!(write(&client).await, Ok(()));
+    *guarded.accepted.lock() = "second";
+    put("second", &url);
+    assert_eq!(write(&client).await, Ok(()));
+    // Not with each refusal.
+    *guarded.accepted.lock() = "third";
+    put("third", &url);
+    assert_eq!(write(&client).await, Err(401));
+    pass(10).await;
+    assert_eq!(write(&client).await, Ok(()));
+    // The credentials of another server are not sent to this one, and a file that is being written changes nothing.
+    *guarded.accepted.lock() = "fourth";
+    put("fourth", "http://127.0.0.1:1");
+    pass(10).await;
+    assert_eq!(write(&client).await, Err(401));
+    folder.write("config", "users: [");
+    pass(10).await;
+    assert_eq!(write(&client).await, Err(401));
+    assert!(!guarded.seen().contains(&"fourth".to_owned()));
+    put("fourth", &url);
+    pass(10).await;
+    assert_eq!(write(&client).await, Ok(()));
+}
+
+#[tokio::test]
+async fn proxy_passwords_are_not_in_errors() {
+    for proxy in [
+        "socks4://me:hunter2@127.0.0.1:1",
+        "http://me:hunter2@127.0.0.1:1",
+        "socks5://me:hunter2@127.0.0.1:1",
+    ] {
+        let mut config =
+            kube::Config::new(http::Uri::from_static("https://me:hunter2@127.0.0.1:2"));
+        config.proxy_url = Some(proxy.parse().unwrap());
+        let text = match from_config(config, Http2::Negotiated).await {
+            Err(error) => format!("{error} {error:?} {}", describe(&error)),
+            Ok(client) => {
+                let request = Request::get("/version").body(Vec::new()).unwrap();
+                let error = client.request_text(request).await.unwrap_err();
+                format!("{error} {error:?} {}", describe(&error))
+            }
+        };
+        assert!(
+            !text.contains("hunter2") && text.contains("127.0.0.1:2"),
+            "{text}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_plugin_runs_once_for_all_requests_and_again_when_its_token_is_refused() {
     let (folder, guarded) = (Folder::new("plugin"), Guarded::start("first").await);
     folder.token("first", "");
@@ -209,7 +349,15 @@ async fn a_plugin_runs_again_before_its_token_expires() {
 }
 
 /// A plugin that fails while there is a file `fail`.
-const FAILS: &str = "[ -e fail ] && exit 1";
+const FAILS: &str = "trap 'echo end >> ends' EXIT\n[ -e fail ] && exit 1";
+
+/// Sends writes, which succeed, until a plugin has run so often.
+async fn until_run(client: &Client, folder: &Folder, times: usize) {
+    while folder.lines("ends") < times {
+        assert_eq!(write(client).await, Ok(()));
+    }
+    assert_eq!(folder.lines("runs"), times);
+}
 
 /// Lets time pass that no task waits for.
 pub(crate) async fn pass(seconds: u64) {
@@ -228,14 +376,15 @@ async fn a_plugin_that_fails_before_its_token_expires_does_not_take_it_away() {
     let client = guarded.client(|user| user.exec = Some(plugin)).await;
     folder.write("fail", "");
     pass(950).await;
+    // In the background, and not by each request.
+    until_run(&client, &folder, 2).await;
     for _ in 0..3 {
         assert_eq!(write(&client).await, Ok(()));
     }
-    assert_eq!(folder.lines("runs"), 2, "not by each request");
+    assert_eq!(folder.lines("ends"), 2);
     // Some seconds later it is run again, and once the token has expired its failure counts.
     pass(10).await;
-    assert_eq!(write(&client).await, Ok(()));
-    assert_eq!(folder.lines("runs"), 3);
+    until_run(&client, &folder, 3).await;
     pass(60).await;
     let request = Request::get("/version").body(Vec::new()).unwrap();
     let error = describe(&client.request_text(request).await.unwrap_err());
@@ -267,6 +416,56 @@ async fn requests_refused_while_a_plugin_runs_wait_for_what_it_gives() {
     let (writes, ()) = tokio::join!(writes, goes);
     assert_eq!(writes, [Ok(()); 5]);
     assert_eq!(folder.lines("runs"), 2);
+}
+
+#[tokio::test]
+async fn requests_use_the_old_token_while_a_plugin_renews_it() {
+    let (folder, guarded) = (Folder::new("slow-renewal"), Guarded::start("first").await);
+    let now = jiff::Timestamp::try_from(lariat_core::clock::now()).unwrap();
+    let expires = now + jiff::SignedDuration::from_secs(1000);
+    folder.token("first", &format!(r#", "expirationTimestamp": "{expires}""#));
+    folder.write("go", "");
+    let plugin = folder.plugin(WAITS);
+    let client = guarded.client(|user| user.exec = Some(plugin)).await;
+    std::fs::remove_file(folder.path("go")).unwrap();
+    pass(950).await;
+    // The plugin waits for these requests, so none of them can have waited for the plugin.
+    while folder.lines("runs") < 2 {
+        assert_eq!(write(&client).await, Ok(()));
+    }
+    for _ in 0..5 {
+        assert_eq!(write(&client).await, Ok(()));
+    }
+    // A request that is refused meanwhile waits for that run, and starts no other.
+    folder.token("second", "");
+    *guarded.accepted.lock() = "second";
+    folder.write("go", "");
+    assert_eq!(write(&client).await, Ok(()));
+    assert_eq!(folder.lines("runs"), 2);
+}
+
+#[tokio::test]
+async fn plugin_ends_although_its_child_keeps_the_output_open() {
+    let (folder, guarded) = (Folder::new("plugin-child"), Guarded::start("first").await);
+    folder.token("first", "");
+    // Without the test's own standard error, which the child would keep open too.
+    let plugin = folder.plugin("sleep 3600 2>/dev/null & echo $! > pid");
+    let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
+    let before = threads();
+    for _ in 0..5 {
+        let plugin = plugin.clone();
+        let client = guarded.client(|user| user.exec = Some(plugin)).await;
+        assert_eq!(write(&client).await, Ok(()));
+    }
+    // Of the blocking threads, which are used again; a reader of each run would be a thread more.
+    assert!(threads() < before + 5, "no run leaves a thread");
+    let pids = std::fs::read_to_string(folder.path("pid")).unwrap();
+    for pid in pids.split_whitespace() {
+        std::process::Command::new("kill")
+            .arg(pid)
+            .status()
+            .unwrap();
+    }
 }
 
 /// A plugin that waits for a file `go`, and gives up at some time.

@@ -206,3 +206,110 @@ async fn authorities_in_a_file_are_read_again_when_the_server_has_another() {
     let _ = client.request_text(request).await;
     assert_eq!(write(&client).await, Ok(()));
 }
+
+#[tokio::test]
+async fn certificates_that_do_not_match_their_key_are_not_used() {
+    let (folder, authority) = (Folder::new("mismatch"), Authority::new());
+    let accepted = Arc::new(Mutex::new("first-user"));
+    let (server, mut config) = authority.start(Arc::clone(&accepted)).await;
+    let (first, second) = (authority.pair("first-user"), authority.pair("second-user"));
+    folder.write("tls.crt", &first.0);
+    folder.write("tls.key", &first.1);
+    let user = &mut config.auth_info;
+    user.client_certificate = Some(folder.path("tls.crt").display().to_string());
+    user.client_key = Some(folder.path("tls.key").display().to_string());
+    let client = from_config(config, Http2::Negotiated).await.unwrap();
+    assert_eq!(write(&client).await, Ok(()));
+    // One of the two files is replaced, or written by half.
+    for (certificate, key) in [
+        (&second.0[..], &first.1[..]),
+        (&second.0[..second.0.len() / 2], &second.1),
+        (&second.0, &second.1[..second.1.len() / 2]),
+        ("", &second.1),
+        (&second.0, " \n"),
+    ] {
+        folder.write("tls.crt", certificate);
+        folder.write("tls.key", key);
+        *accepted.lock() = "second-user";
+        assert_eq!(write(&client).await, Err(401));
+        *accepted.lock() = "first-user";
+        assert_eq!(write(&client).await, Ok(()));
+    }
+    assert_eq!(server.connections(), 1);
+    *accepted.lock() = "second-user";
+    folder.write("tls.crt", &second.0);
+    folder.write("tls.key", &second.1);
+    assert_eq!(write(&client).await, Ok(()), "it is read at once");
+}
+
+/// Writes a kubeconfig that contains everything.
+fn put_data(folder: &Folder, port: u16, authority: &Authority, user: &str) {
+    use base64::Engine;
+    let data = |pem: &str| base64::engine::general_purpose::STANDARD.encode(pem);
+    let pair = authority.pair(user);
+    let kubeconfig = serde_json::json!({
+        "current-context": "c",
+        "clusters": [{"name": "c", "cluster": {
+            "server": format!("https://127.0.0.1:{port}"),
+            "certificate-authority-data": data(&authority.certificate.pem()),
+        }}],
+        "users": [{"name": "c", "user": {
+            "client-certificate-data": data(&pair.0), "client-key-data": data(&pair.1),
+        }}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
+    });
+    folder.write("config", &kubeconfig.to_string());
+}
+
+#[tokio::test]
+async fn kubeconfig_is_read_again_when_authority_or_certificate_are_replaced() {
+    let (folder, first, second) = (Folder::new("data"), Authority::new(), Authority::new());
+    let accepted = Arc::new(Mutex::new("user"));
+    let (server, _) = first.start(Arc::clone(&accepted)).await;
+    put_data(&folder, server.port, &first, "user");
+    let client = from_kubeconfig(folder.path("config")).await.unwrap();
+    assert_eq!(write(&client).await, Ok(()));
+    // The API server starts with another certificate before the file is written.
+    let port = server.stop().await;
+    let (_server, _) = second.start_on(port, Arc::clone(&accepted)).await;
+    let request = || Request::get("/version").body(Vec::new()).unwrap();
+    while client.request_text(request()).await.is_ok() {}
+    put_data(&folder, port, &second, "user");
+    crate::credentials::pass(10).await;
+    // The connection may be found dead by a request.
+    let _ = client.request_text(request()).await;
+    assert_eq!(write(&client).await, Ok(()));
+    // Another user's certificate, after a 401.
+    *accepted.lock() = "other";
+    put_data(&folder, port, &second, "other");
+    crate::credentials::pass(10).await;
+    assert_eq!(write(&client).await, Ok(()));
+}
+
+#[tokio::test]
+async fn bundles_with_an_odd_certificate_are_used() {
+    let (folder, authority) = (Folder::new("bundle"), Authority::new());
+    let (server, mut config) = authority.start(Arc::new(Mutex::new("user"))).await;
+    let odd = "-----BEGIN CERTIFICATE-----\nAQID\n-----END CERTIFICATE-----\n";
+    folder.write(
+        "ca.crt",
+        &format!("{odd}{}{odd}", authority.certificate.pem()),
+    );
+    print(&folder, &authority.pair("user"));
+    config.auth_info.exec = Some(folder.plugin(""));
+    config.root_cert = None;
+    config.root_cert_file = Some(folder.path("ca.crt"));
+    let client = from_config(config.clone(), Http2::Negotiated)
+        .await
+        .unwrap();
+    assert_eq!(write(&client).await, Ok(()));
+    assert_eq!(server.connections(), 1);
+    for unusable in [odd, "", "-----BEGIN CERTIFICATE-----\nAQID\n"] {
+        folder.write("ca.crt", unusable);
+        let error = from_config(config.clone(), Http2::Negotiated)
+            .await
+            .map(drop);
+        let text = error.unwrap_err().to_string();
+        assert!(text.contains("certificate authorit"), "{text}");
+    }
+}

@@ -1,0 +1,20 @@
+//! The error of credentials.
+
+use lariat_core::describe;
+
+use crate::client::exec::ExecError;
+
+/// The error of credentials that could not be obtained; the request was not sent.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(in crate::client) enum CredentialError {
+    #[error(transparent)]
+    Exec(#[from] ExecError),
+    #[error("the credentials of the configuration cannot be used: {0}")]
+    Unusable(String),
+}
+
+impl From<kube::Error> for CredentialError {
+    fn from(error: kube::Error) -> Self {
+        Self::Unusable(describe(&error))
+    }
+}

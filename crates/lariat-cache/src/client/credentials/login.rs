@@ -1,0 +1,78 @@
+//! The credentials that are presented to the API server.
+
+use std::future;
+use std::sync::Arc;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use http::{HeaderValue, Request, Response, header};
+use kube::client::Body;
+use kube::client::middleware::AuthLayer;
+use lariat_core::describe;
+use tower::{BoxError, Layer, ServiceExt};
+
+use super::error::CredentialError;
+use super::life::Life;
+use super::transport::Transport;
+use crate::client::exec::Credential;
+
+/// The credentials that are presented to the API server.
+pub(in crate::client) struct Login {
+    pub(super) signer: Signer,
+    /// The credential of an exec plugin, and how long it is valid.
+    pub(super) plugin: Option<Arc<Credential>>,
+    pub(super) life: Life,
+    /// Whether another certificate or authority may be read after TLS has failed.
+    pub(super) has_certificates: bool,
+    pub(in crate::client) transport: Arc<Transport>,
+}
+
+/// Adds a header to requests.
+pub(super) enum Signer {
+    /// There is no token and no password.
+    Nothing,
+    Header(HeaderValue),
+    /// An auth provider of kube.
+    Provider(AuthLayer),
+}
+
+impl Login {
+    /// Returns whether there are certificates that may have been replaced.
+    pub(in crate::client) fn has_certificates(&self) -> bool {
+        self.has_certificates
+    }
+
+    /// Adds the credentials to a request.
+    pub(in crate::client) async fn sign(
+        &self,
+        mut request: Request<Body>,
+    ) -> Result<Request<Body>, CredentialError> {
+        match &self.signer {
+            Signer::Nothing => Ok(request),
+            Signer::Header(value) => {
+                request
+                    .headers_mut()
+                    .insert(header::AUTHORIZATION, value.clone());
+                Ok(request)
+            }
+            Signer::Provider(layer) => {
+                let signed = signed(layer, request).await;
+                signed.map_err(|error| CredentialError::Unusable(describe(&*error)))
+            }
+        }
+    }
+}
+
+/// Runs a request through kube's auth layer and returns it.
+///
+/// The layer can only wrap a service, so it wraps one that returns the request.
+fn signed(
+    layer: &AuthLayer,
+    request: Request<Body>,
+) -> BoxFuture<'static, Result<Request<Body>, BoxError>> {
+    let mirror = tower::service_fn(|request: Request<Body>| {
+        future::ready(Ok::<_, BoxError>(Response::new(request)))
+    });
+    let signed = layer.layer(mirror).oneshot(request);
+    signed.map(|signed| signed.map(Response::into_body)).boxed()
+}

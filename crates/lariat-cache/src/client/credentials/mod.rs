@@ -1,0 +1,17 @@
+//! Credentials: tokens and certificates, renewed before they expire or change.
+//!
+//! `material` reads what a configuration refers to, `source` when and how often, and `credentials` is asked by requests.
+//! A [`Login`] is what was read, and the [`Transport`] has the connections of its certificate.
+
+mod credentials;
+mod error;
+mod life;
+mod login;
+mod material;
+mod source;
+mod transport;
+
+pub(super) use credentials::Credentials;
+pub(super) use error::CredentialError;
+pub(super) use login::Login;
+pub(super) use transport::{Http1, Transport};
