@@ -2,9 +2,12 @@
 
 use lariat_apimachinery::schema::read_whole_numbers;
 use lariat_cluster::fuzzing::{read_json, read_yaml, write_yaml};
+use lariat_core::yaml;
 use serde_json::Value;
 
 pub(crate) fn run(data: &[u8]) {
+    // The reader of kubectl's words takes any text.
+    let _ = yaml::read(&String::from_utf8_lossy(data));
     let json = read_json(data);
     let reference = serde_json::from_slice::<Value>(data);
     if let Ok((value, _)) = &json {
@@ -33,6 +36,9 @@ pub(crate) fn run(data: &[u8]) {
 fn same_as_yaml(value: &Value) {
     let text = write_yaml(value);
     let again = read_yaml(text.as_bytes());
+    assert_eq!(again.as_ref().map(whole), Ok(whole(value)), "{text}");
+    let text = yaml::write(value);
+    let again = yaml::read(&text);
     assert_eq!(again.as_ref().map(whole), Ok(whole(value)), "{text}");
 }
 

@@ -6,6 +6,8 @@ mod apply;
 mod ask;
 mod cascade;
 mod change;
+mod connect;
 mod objects;
 mod recorded;
 mod rollout;
+mod yaml;

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, ensure};
+use lariat_core::yaml;
 use serde_json::Value;
 
 use super::file::Lock;
@@ -68,7 +69,7 @@ impl Kubeconfig {
         // Read again under the lock, since others may have changed the file meanwhile.
         let mut config = self.read(&target)?;
         if self.change(&mut config, change)? {
-            let text = lariat_operator::yaml(&config)?;
+            let text = yaml::write(&config);
             super::file::write(&target, &text).with_context(unwritable)?;
         }
         Ok(())
@@ -99,11 +100,11 @@ impl Kubeconfig {
             return Ok(Value::Null);
         }
         // Only the line of the error is shown: its text quotes the file.
-        let config: Value = serde_saphyr::from_str(&text).map_err(|error| {
-            let place = error.location();
-            let line =
-                place.map_or_else(String::new, |place| format!(", see line {}", place.line()));
-            anyhow!("the kubeconfig {path} cannot be read as YAML{line}; it stays as it is")
+        let config = yaml::read(&text).map_err(|error| {
+            let line = error.line();
+            anyhow!(
+                "the kubeconfig {path} cannot be read as YAML, see line {line}; it stays as it is"
+            )
         })?;
         ensure!(
             config.is_object() || config.is_null(),

@@ -76,7 +76,7 @@ fn documents(text: &str) -> Vec<Value> {
     let documents = text.split("---\n");
     let read = documents.map(|text| {
         let value: Value =
-            serde_saphyr::from_str(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+            lariat_core::yaml::read(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         value
     });
     read.collect()

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::document::{Document, DocumentLocation};
@@ -132,9 +132,7 @@ fn yaml_value(document: &str) -> Result<Value> {
     if document.lines().all(is_blank) {
         return Ok(Value::Null);
     }
-    // The user's own files are trusted, and bundles of CRDs are large.
-    let options = serde_saphyr::options! { budget: None, with_snippet: false };
-    serde_saphyr::from_str_with_options(document, options).map_err(|error| anyhow!("{error}"))
+    Ok(lariat_core::yaml::read(document)?)
 }
 
 /// Adds an object, or the objects of a `List`.
@@ -210,14 +208,14 @@ mod tests {
     }
 
     #[test]
-    fn values_are_what_yaml_means() {
+    fn values_are_those_of_kubectl() {
         let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  on: 'yes'\n  text: |\n    a\n    b\n\
-            n: [1, 1.5, true, null, 0x10, \"1\"]\n";
+            n: [1, 1.5, true, null, 0x10, \"1\", 0644, yes, 12:30]\n";
         let documents = parse(Path::new("a"), text).unwrap();
         let object = &documents[0].object;
         assert_eq!(
             object["n"],
-            serde_json::json!([1, 1.5, true, null, 16, "1"])
+            serde_json::json!([1, 1.5, true, null, 16, "1", 420, true, "12:30"])
         );
         assert_eq!(object["data"]["text"], "a\nb\n");
     }
