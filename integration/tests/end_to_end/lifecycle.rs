@@ -123,7 +123,7 @@ async fn a_kubeconfig_that_cannot_be_used_is_named_and_not_shown() {
     for (content, reason) in [
         (
             "clusters: [oops\ntoken: hunter2\n",
-            "failed to parse kubeconfig YAML",
+            "it cannot be read as YAML, see line ",
         ),
         (
             "apiVersion: v1\nkind: Config\ncurrent-context: hunter\n",

@@ -8,7 +8,7 @@ use kube::config::InClusterError;
 use kube::{Client, Config};
 use lariat_core::{debug_as_description, describe};
 
-use super::kubeconfig::{Kubeconfig, Origin, Scope, Unusable};
+use super::kubeconfig::{Kubeconfig, Origin, Unusable};
 use super::multiplex::{self, Http2};
 use super::url;
 
@@ -166,8 +166,8 @@ async fn from_files(files: Vec<PathBuf>, paths: &Path) -> Result<Client, Connect
 /// Creates a client from the text of a self-contained kubeconfig.
 ///
 /// It uses the current context. Call this for kubeconfigs that others may write, such as those in Secrets. A kubeconfig
-/// whose current context has a command to run, an auth provider, or the path of a file is refused, because the command
-/// would run, or the file be read, in this process. Otherwise it means the same as in [`from_kubeconfig`].
+/// with a command to run, an auth provider, or the path of a file is refused, because the command would run, or the
+/// file be read, in this process. Otherwise it means the same as in [`from_kubeconfig`].
 ///
 /// ```no_run
 /// # async fn example(secret: k8s_openapi::api::core::v1::Secret) -> Result<(), lariat::cache::ConnectError> {
@@ -180,14 +180,15 @@ async fn from_files(files: Vec<PathBuf>, paths: &Path) -> Result<Client, Connect
 ///
 /// # Errors
 ///
-/// Fails if the text is malformed, or its current context refers to entries that it does not contain, or to something
-/// outside the text.
+/// Fails if the text is malformed, refers to something outside the text, or its current context refers to entries that
+/// it does not contain.
 ///
 /// # Cancel safety
 ///
 /// Cancel safe: dropping the future loses nothing.
 pub async fn from_kubeconfig_text(text: &[u8]) -> Result<Client, ConnectError> {
-    let config = Kubeconfig::parse(text).and_then(|kubeconfig| kubeconfig.settle(Scope::Text));
+    let kubeconfig = Kubeconfig::parse(text).and_then(Kubeconfig::self_contained);
+    let config = kubeconfig.and_then(|kubeconfig| kubeconfig.settle());
     let config = config.map_err(|detail| ConnectError::KubeconfigText { detail })?;
     create(config, None, Http2::default()).await
 }

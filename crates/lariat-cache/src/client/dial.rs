@@ -32,6 +32,9 @@ const SILENT_FOR: Duration = Duration::from_secs(45);
 /// How long a connection that was opened for HTTP/2 may be used for HTTP/1.1.
 const SPARE_FOR: Duration = Duration::from_secs(5);
 
+/// The port of SOCKS proxies without one, as in Go.
+const SOCKS_PORT: u16 = 1080;
+
 /// The error of a connection that could not be opened; nothing was sent.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("cannot connect to {url}")]
@@ -161,8 +164,8 @@ fn through_proxy(config: &Config, tls: &Tls, offer: Offer) -> Result<Connector, 
     };
     let (proxy, user) = url::split_user(proxy);
     match proxy.scheme_str() {
-        Some("socks5") => {
-            let socks = SocksV5::new(proxy, tcp());
+        Some("socks5" | "socks5h") => {
+            let socks = SocksV5::new(url::with_port(proxy, SOCKS_PORT), tcp());
             let socks = match user {
                 Some((name, password)) => socks.with_auth(name, password),
                 None => socks,

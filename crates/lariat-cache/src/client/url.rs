@@ -35,6 +35,16 @@ pub(super) fn split_user(uri: Uri) -> (Uri, Option<(String, String)>) {
     }
 }
 
+/// Adds a port to a URI without one.
+pub(super) fn with_port(uri: Uri, port: u16) -> Uri {
+    let (Some(host), None) = (uri.host(), uri.port()) else {
+        return uri;
+    };
+    let mut parts = uri.clone().into_parts();
+    parts.authority = format!("{host}:{port}").parse().ok();
+    Uri::from_parts(parts).unwrap_or(uri)
+}
+
 /// Returns whether credentials may be sent to a server: over TLS, or within this machine.
 pub(super) fn may_have_credentials(url: &Uri) -> bool {
     let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
@@ -63,6 +73,17 @@ mod tests {
                 (expected.to_owned(), credentials),
                 "{url}"
             );
+        }
+    }
+
+    #[test]
+    fn ports_are_added_to_urls_without_one() {
+        for (url, expected) in [
+            ("socks5://a", "socks5://a:1080/"),
+            ("socks5://[::1]", "socks5://[::1]:1080/"),
+            ("socks5://a:9", "socks5://a:9/"),
+        ] {
+            assert_eq!(with_port(url.parse().unwrap(), 1080).to_string(), expected);
         }
     }
 

@@ -387,7 +387,7 @@ impl Case {
                     2,
                     (
                         "clusters",
-                        json!({"cluster": {"server": "https://odd"}}),
+                        json!({"cluster": {"server": "https://127.0.0.1:1"}}),
                         false,
                     ),
                 ),

@@ -305,3 +305,24 @@ fn keeps(read: &Read, before: &Login, reason: ReadReason) -> bool {
 fn is_within(at: Option<Instant>, duration: Duration) -> bool {
     at.is_some_and(|at| at.elapsed() < duration)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn later_result_of_an_earlier_read_is_dropped() {
+        let config = Config::new(http::Uri::from_static("http://127.0.0.1:1"));
+        let source = Source::new(config, None, Offer::Http1);
+        let (first, second) = (source.begin(), source.begin());
+        let login = |read| source.login(read, ReadReason::Age).map(Arc::new);
+        let newer = source.end(&second, login(&second), ReadReason::Age);
+        let newer = newer.unwrap();
+        let failure = Err(CredentialError::Unusable("too late".to_owned()));
+        for late in [login(&first), failure] {
+            let kept = source.end(&first, late, ReadReason::Age).unwrap();
+            assert!(Arc::ptr_eq(&kept, &newer));
+            assert!(source.last().is_some_and(|last| Arc::ptr_eq(&last, &newer)));
+        }
+    }
+}

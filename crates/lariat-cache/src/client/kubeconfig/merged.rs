@@ -113,6 +113,21 @@ impl Kubeconfig {
         Ok(None)
     }
 
+    /// Returns all entries of a list whose content is a mapping.
+    pub(super) fn all(&self, list: List) -> Result<Vec<Entry<'_>>, String> {
+        let mut all = Vec::new();
+        for document in &self.documents {
+            let entries = document
+                .entries(list.name())
+                .map_err(|detail| within(document, detail))?;
+            all.extend(
+                entries
+                    .filter_map(|(name, item)| Entry::new(list.content(), name, item, None).ok()),
+            );
+        }
+        Ok(all)
+    }
+
     /// Adds the names of the contexts, and what to do, to a problem.
     fn without_context(&self, problem: &str) -> String {
         let contexts = self

@@ -1,9 +1,10 @@
 //! Kubeconfigs: files are merged, and the entries of the current context are settled, as clientcmd of client-go does.
 //!
 //! `document` reads a file, `merged` finds entries among several files, `entry` reads the members of one, and `settled`
-//! makes the configuration of the current context. Entries that are not used may be anything. Errors name the file and
+//! makes the configuration of the current context; `contained` is for texts that others write. Entries that are not used may be anything. Errors name the file and
 //! the entry, never values of secrets. An [`Origin`] is read again when the server refuses what it gave.
 
+mod contained;
 mod document;
 mod entry;
 mod merged;
@@ -15,4 +16,3 @@ mod tests;
 pub(super) use document::Unusable;
 pub(super) use merged::Kubeconfig;
 pub(super) use origin::Origin;
-pub(super) use settled::Scope;

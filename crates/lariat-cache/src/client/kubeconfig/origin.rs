@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use kube::Config;
 
-use super::{Kubeconfig, Scope, Unusable};
+use super::{Kubeconfig, Unusable};
 
 /// The files of a configuration, which are read again when the server refuses what they gave.
 #[derive(Debug, Clone)]
@@ -20,9 +20,7 @@ impl Origin {
     /// Reads the configuration of the current context.
     pub(in crate::client) fn read(&self) -> Result<Config, Unusable> {
         let unusable = |detail| Unusable { path: None, detail };
-        Kubeconfig::read(&self.paths)?
-            .settle(Scope::Files)
-            .map_err(unusable)
+        Kubeconfig::read(&self.paths)?.settle().map_err(unusable)
     }
 
     /// Returns the first file.

@@ -21,29 +21,16 @@ use crate::client::pem;
 use crate::client::proxy::{self, ProxyVariables};
 use crate::client::url;
 
-/// What a kubeconfig may refer to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::client) enum Scope {
-    /// Files, and commands to run.
-    Files,
-    /// Nothing outside of its text.
-    Text,
-}
-
 /// The extension of a cluster that is passed to exec plugins.
 const EXEC_EXTENSION: &str = "client.authentication.k8s.io/exec";
 
 impl Kubeconfig {
     /// Returns the configuration of the current context, for the proxies of the environment.
-    pub(in crate::client) fn settle(&self, scope: Scope) -> Result<Config, String> {
-        self.settle_with(scope, &ProxyVariables::from_env())
+    pub(in crate::client) fn settle(&self) -> Result<Config, String> {
+        self.settle_with(&ProxyVariables::from_env())
     }
 
-    pub(super) fn settle_with(
-        &self,
-        scope: Scope,
-        variables: &ProxyVariables,
-    ) -> Result<Config, String> {
+    pub(super) fn settle_with(&self, variables: &ProxyVariables) -> Result<Config, String> {
         let context = self.current()?;
         let name = context.text("cluster")?.unwrap_or_default();
         let cluster = self.find(List::Clusters, name)?.ok_or_else(|| {
@@ -53,11 +40,11 @@ impl Kubeconfig {
         let name = context.text("user")?.unwrap_or_default();
         let user = self.find(List::Users, name)?;
         let user = user.unwrap_or_else(|| Entry::missing("user", name));
-        let mut config = of_cluster(&cluster, scope, variables)?;
+        let mut config = of_cluster(&cluster, variables)?;
         let namespace = context.text("namespace")?;
         config.default_namespace = namespace.unwrap_or("default").to_owned();
         let server_user = config.auth_info;
-        config.auth_info = of_user(&user, &cluster, scope)?;
+        config.auth_info = of_user(&user, &cluster)?;
         if !url::may_have_credentials(&config.cluster_url) && has_credentials(&config.auth_info) {
             let url = &config.cluster_url;
             tracing::warn!(%url, "the server has no TLS, so no credentials are sent; use an https:// URL");
@@ -72,11 +59,7 @@ impl Kubeconfig {
 }
 
 /// Returns the configuration of a cluster; its user is that of the URL.
-fn of_cluster(
-    cluster: &Entry<'_>,
-    scope: Scope,
-    variables: &ProxyVariables,
-) -> Result<Config, String> {
+fn of_cluster(cluster: &Entry<'_>, variables: &ProxyVariables) -> Result<Config, String> {
     let server = cluster.text("server")?;
     let server = server.ok_or_else(|| cluster.wrong("has no server"))?;
     let (server, user) = url::without_user(server);
@@ -90,7 +73,7 @@ fn of_cluster(
     config.accept_invalid_certs = cluster.flag("insecure-skip-tls-verify")?;
     config.disable_compression = cluster.flag("disable-compression")?;
     config.tls_server_name = cluster.text("tls-server-name")?.map(str::to_owned);
-    authorities(cluster, scope, &mut config)?;
+    authorities(cluster, &mut config)?;
     config.proxy_url = match cluster.text("proxy-url")? {
         Some(text) => Some(explicit_proxy(text).map_err(|problem| cluster.wrong(problem))?),
         None => variables.proxy_of(&config.cluster_url),
@@ -99,9 +82,9 @@ fn of_cluster(
 }
 
 /// Reads the certificate authorities: data, or else a file. Without TLS they do not matter.
-fn authorities(cluster: &Entry<'_>, scope: Scope, config: &mut Config) -> Result<(), String> {
+fn authorities(cluster: &Entry<'_>, config: &mut Config) -> Result<(), String> {
     let data = cluster.data("certificate-authority-data")?;
-    let file = file(cluster, "certificate-authority", scope)?;
+    let file = file(cluster, "certificate-authority")?;
     if config.cluster_url.scheme() != Some(&Scheme::HTTPS) {
         return Ok(());
     }
@@ -129,14 +112,14 @@ fn explicit_proxy(text: &str) -> Result<Uri, String> {
         })
 }
 
-fn of_user(user: &Entry<'_>, cluster: &Entry<'_>, scope: Scope) -> Result<AuthInfo, String> {
+fn of_user(user: &Entry<'_>, cluster: &Entry<'_>) -> Result<AuthInfo, String> {
     let mut auth = AuthInfo {
         token: user
             .text("token")?
             .map(str::trim)
             .filter(|token| !token.is_empty())
             .map(Into::into),
-        token_file: path(user, "tokenFile", scope)?,
+        token_file: user.path("tokenFile")?,
         ..AuthInfo::default()
     };
     let (name, password) = (user.text("username")?, user.text("password")?);
@@ -149,32 +132,29 @@ fn of_user(user: &Entry<'_>, cluster: &Entry<'_>, scope: Scope) -> Result<AuthIn
         auth.username = Some(name.to_owned());
         auth.password = Some(password.unwrap_or_default().into());
     }
-    certificate(user, scope, &mut auth)?;
+    certificate(user, &mut auth)?;
     impersonation(user, &mut auth)?;
     let exec = user.object("exec")?;
     let provider = user.object("auth-provider")?;
     if exec.is_some() && provider.is_some() {
         return Err(user.wrong("has an exec plugin and an auth-provider; remove one of the two"));
     }
-    let exec = exec.map(|exec| plugin(&exec, cluster, scope)).transpose()?;
+    let exec = exec.map(|exec| plugin(&exec, cluster)).transpose()?;
     auth.exec = exec.filter(|_| !has_credentials(&auth));
-    auth.auth_provider = provider
-        .map(|entry| auth_provider(&entry, scope))
-        .transpose()?;
+    auth.auth_provider = provider.map(|entry| auth_provider(&entry)).transpose()?;
     Ok(auth)
 }
 
 /// Reads the client certificate and its key: data, or else files.
-fn certificate(user: &Entry<'_>, scope: Scope, auth: &mut AuthInfo) -> Result<(), String> {
+fn certificate(user: &Entry<'_>, auth: &mut AuthInfo) -> Result<(), String> {
     let certificate = user.data("client-certificate-data")?;
     let key = user.data("client-key-data")?;
-    let certificate_file =
-        file(user, "client-certificate", scope)?.filter(|_| certificate.is_none());
+    let certificate_file = file(user, "client-certificate")?.filter(|_| certificate.is_none());
     // A key without a certificate is not used, as in client-go.
     if certificate.is_none() && certificate_file.is_none() {
         return Ok(());
     }
-    let key_file = file(user, "client-key", scope)?.filter(|_| key.is_none());
+    let key_file = file(user, "client-key")?.filter(|_| key.is_none());
     if key.is_none() && key_file.is_none() {
         return Err(user.wrong("has a client certificate without client-key-data or client-key"));
     }
@@ -205,12 +185,7 @@ fn impersonation(user: &Entry<'_>, auth: &mut AuthInfo) -> Result<(), String> {
     Ok(())
 }
 
-fn plugin(exec: &Entry<'_>, cluster: &Entry<'_>, scope: Scope) -> Result<ExecConfig, String> {
-    if scope == Scope::Text {
-        return Err(
-            exec.wrong("is a command to run, which a self-contained kubeconfig must not have")
-        );
-    }
+fn plugin(exec: &Entry<'_>, cluster: &Entry<'_>) -> Result<ExecConfig, String> {
     let command = exec
         .text("command")?
         .ok_or_else(|| exec.wrong("has no command"))?;
@@ -299,12 +274,7 @@ fn cluster_of_plugin(cluster: &Entry<'_>) -> Result<ExecAuthCluster, String> {
     })
 }
 
-fn auth_provider(entry: &Entry<'_>, scope: Scope) -> Result<AuthProviderConfig, String> {
-    if scope == Scope::Text {
-        return Err(
-            entry.wrong("is an auth provider, which a self-contained kubeconfig must not have")
-        );
-    }
+fn auth_provider(entry: &Entry<'_>) -> Result<AuthProviderConfig, String> {
     let config = entry.object("config")?;
     let members = config.iter().flat_map(Entry::members);
     let texts =
@@ -316,20 +286,9 @@ fn auth_provider(entry: &Entry<'_>, scope: Scope) -> Result<AuthProviderConfig, 
     })
 }
 
-/// Returns the path of a file, which a self-contained kubeconfig must not have.
-fn path(entry: &Entry<'_>, name: &str, scope: Scope) -> Result<Option<String>, String> {
-    let path = entry.path(name)?;
-    if path.is_some() && scope == Scope::Text {
-        return Err(entry.wrong(format!(
-            "has a file ({name}), which a self-contained kubeconfig must not have"
-        )));
-    }
-    Ok(path)
-}
-
 /// Returns the path of a file that can be read.
-fn file(entry: &Entry<'_>, name: &str, scope: Scope) -> Result<Option<String>, String> {
-    let path = path(entry, name, scope)?;
+fn file(entry: &Entry<'_>, name: &str) -> Result<Option<String>, String> {
+    let path = entry.path(name)?;
     if let Some(path) = &path {
         File::open(path).map_err(|error| {
             entry.wrong(format!(

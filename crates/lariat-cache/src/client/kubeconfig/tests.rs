@@ -7,7 +7,7 @@ use kube::Config;
 use kube::config::ExecInteractiveMode;
 use secrecy::ExposeSecret;
 
-use super::{Kubeconfig, Scope};
+use super::Kubeconfig;
 use crate::client::proxy::ProxyVariables;
 
 /// Settles a kubeconfig with this user and cluster.
@@ -20,7 +20,7 @@ fn settle(user: &str, cluster: &str) -> Result<Config, String> {
 }
 
 fn settle_text(text: &str) -> Result<Config, String> {
-    Kubeconfig::parse(text.as_bytes())?.settle_with(Scope::Files, &ProxyVariables::default())
+    Kubeconfig::parse(text.as_bytes())?.settle_with(&ProxyVariables::default())
 }
 
 const SERVER: &str = "server: 'https://10.0.0.1:6443'";
@@ -277,7 +277,7 @@ impl Files {
 
     fn settle(&self, paths: &[PathBuf]) -> Result<Config, String> {
         let merged = Kubeconfig::read(paths).map_err(|unusable| unusable.detail)?;
-        merged.settle_with(Scope::Files, &ProxyVariables::default())
+        merged.settle_with(&ProxyVariables::default())
     }
 }
 
@@ -360,21 +360,20 @@ fn files_of_powershell_are_read() {
 
 #[test]
 fn self_contained_kubeconfigs_refer_to_nothing_else() {
-    let settle = |text: &str| {
-        let kubeconfig = Kubeconfig::parse(text.as_bytes())?;
-        kubeconfig
-            .settle_with(Scope::Text, &ProxyVariables::default())
+    let check = |text: &str| {
+        Kubeconfig::parse(text.as_bytes())?
+            .self_contained()
             .map(drop)
     };
     let with = |user: &str, cluster: &str| {
         format!(
             "current-context: c\nclusters: [{{name: k, cluster: {{{SERVER}, {cluster}}}}}]\n\
-             users: [{{name: u, user: {{{user}}}}}, {{name: x, user: {{tokenFile: /t}}}}]\n\
+             users: [{{name: u, user: {{{user}}}}}]\n\
              contexts: [{{name: c, context: {{cluster: k, user: u}}}}]\n"
         )
     };
     assert_eq!(
-        settle(&with(
+        check(&with(
             "token: x, tokenFile: ''",
             "certificate-authority: ''"
         )),
@@ -388,7 +387,7 @@ fn self_contained_kubeconfigs_refer_to_nothing_else() {
         ("client-certificate-data: YQ==, client-key: /k", ""),
         ("", "certificate-authority: /ca"),
     ] {
-        let error = settle(&with(user, cluster)).unwrap_err();
+        let error = check(&with(user, cluster)).unwrap_err();
         assert!(
             error.contains("which a self-contained kubeconfig must not have"),
             "{error}"
