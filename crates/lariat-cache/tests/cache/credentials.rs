@@ -449,7 +449,7 @@ async fn plugin_ends_although_its_child_keeps_the_output_open() {
     let (folder, guarded) = (Folder::new("plugin-child"), Guarded::start("first").await);
     folder.token("first", "");
     // Without the test's own standard error, which the child would keep open too.
-    let plugin = folder.plugin("sleep 3600 2>/dev/null & echo $! > pid");
+    let plugin = folder.plugin("sleep 60 2>/dev/null & echo $! >> pid");
     let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
     let before = threads();
     for _ in 0..5 {
