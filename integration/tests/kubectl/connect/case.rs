@@ -35,7 +35,8 @@ enum Place {
 /// Chooses an option by its weight.
 fn pick<T>(rng: &mut Rng, options: impl IntoIterator<Item = (u32, T)>) -> T {
     let mut options: Vec<_> = options.into_iter().collect();
-    let mut at = rng.u32(..options.iter().map(|(weight, _)| weight).sum());
+    let all: u32 = options.iter().map(|(weight, _)| weight).sum();
+    let mut at = rng.u32(..all);
     let chosen = options.iter().position(|(weight, _)| {
         let is_here = at < *weight;
         at = at.saturating_sub(*weight);
@@ -220,6 +221,17 @@ impl Case {
         let exec = exec(rng);
         if set(rng, &mut members, "exec", 25, exec) || members.get("exec") == Some(&json!("")) {
             members.retain(|name, value| name != "exec" || value != "");
+        }
+        let is_there = |name: &str| {
+            members
+                .get(name)
+                .is_some_and(|value| !value.is_null() && value != "")
+        };
+        let has_any = ["token", "tokenFile", "username", "exec"]
+            .iter()
+            .any(|name| is_there(name));
+        if !has_any && !is_data && !is_file && rng.u32(..10) > 0 {
+            members.insert("token".to_owned(), "tok-inline".into());
         }
         if set(rng, &mut members, "as", 10, "carol".into()) {
             members.insert(

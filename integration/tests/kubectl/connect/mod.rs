@@ -71,7 +71,7 @@ async fn compare(seeds: impl Iterator<Item = u64>) -> Result<()> {
         wrong.len(),
         wrong.join("\n")
     );
-    assert!(used >= 15, "cases are not all refused");
+    assert!(used >= 20, "cases are not all refused");
     Ok(())
 }
 
@@ -90,6 +90,10 @@ async fn compare_one(stage: &Stage, seed: u64) -> Result<Result<bool, String>> {
     let is_same = match (&kubectl.seen, &lariat.seen) {
         (Some(one), Some(other)) if case.may_lack_tls => {
             one.without_credentials() == other.without_credentials()
+        }
+        // kubectl asks its user for a password where a program is anonymous.
+        (None, Some(other)) if kubectl.text.contains("enter Username") => {
+            *other == other.without_credentials()
         }
         (None, Some(_)) => case.may_be_refused_by_kubectl,
         (one, other) => one == other,
