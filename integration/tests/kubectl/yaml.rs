@@ -170,7 +170,7 @@ fn value(rng: &mut Rng, depth: u32) -> Value {
         1 => rng.bool().into(),
         2 => rng.i64(..).into(),
         // Few digits, which all readers of numbers round in the same way.
-        3 => (f64::from(rng.i16(..)) / 8.0).into(),
+        3 => (f64::from(rng.i16(..)) / 8.0 + 0.0625).into(),
         4..=7 => text(rng).into(),
         8 | 9 => (0..rng.usize(..4)).map(|_| value(rng, depth - 1)).collect(),
         _ => {

@@ -30,13 +30,21 @@ pub(super) fn resolve(text: &str) -> Scalar {
 /// Reads a number, if a text is one.
 fn number(text: &str) -> Option<Value> {
     match text.as_bytes().first()? {
-        b'.' => float(text),
+        b'.' => separates_digits(text).then(|| float(&text.replace('_', "")))?,
         b'0'..=b'9' | b'+' | b'-' => {
             let plain = text.replace('_', "");
             integer(&plain).or_else(|| float(&plain))
         }
         _ => None,
     }
+}
+
+/// Returns whether each underscore is between two digits, as `strconv.ParseFloat` wants it.
+fn separates_digits(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+    let mut underscores = (0..bytes.len()).filter(|at| bytes[*at] == b'_');
+    underscores.all(|at| is_digit(at - 1) && is_digit(at + 1))
 }
 
 /// Reads an integer as `strconv.ParseInt` with base 0 does, then as `strconv.ParseUint`.
@@ -124,6 +132,10 @@ mod tests {
             ("1.0", json!(1)),
             ("1.", json!(1)),
             (".5", json!(0.5)),
+            (".4_9", json!(0.49)),
+            (".4__9", json!(".4__9")),
+            ("._4", json!("._4")),
+            (".4_", json!(".4_")),
             ("1e3", json!(1000)),
             ("1e400", json!("1e400")),
             ("+5", json!(5)),

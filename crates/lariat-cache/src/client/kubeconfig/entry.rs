@@ -1,5 +1,6 @@
 //! An entry of a kubeconfig, whose members are read when they are needed.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use base64::Engine;
@@ -101,6 +102,19 @@ impl<'a> Entry<'a> {
     pub(super) fn path(&self, name: &str) -> Result<Option<String>, String> {
         let path = self.text(name)?;
         Ok(path.map(|path| self.absolute(path)))
+    }
+
+    /// Returns the path of a file that can be read.
+    pub(super) fn file(&self, name: &str) -> Result<Option<String>, String> {
+        let path = self.path(name)?;
+        if let Some(path) = &path {
+            File::open(path).map_err(|error| {
+                self.wrong(format!(
+                    "has a {name} {path:?} that cannot be read: {error}"
+                ))
+            })?;
+        }
+        Ok(path)
     }
 
     /// Returns a path from the folder of the kubeconfig.

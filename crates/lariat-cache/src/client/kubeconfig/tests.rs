@@ -317,7 +317,7 @@ fn the_first_file_wins_for_each_entry() {
         config.auth_info.token_file,
         Some(files.0.join("own").display().to_string())
     );
-    let config = files.settle(&[second.clone()]).unwrap();
+    let config = files.settle(std::slice::from_ref(&second)).unwrap();
     assert_eq!(
         config.auth_info.token_file,
         Some(files.0.join("inner/other").display().to_string())
