@@ -109,7 +109,7 @@ fn default_kubeconfig() -> Option<PathBuf> {
 ///   takes precedence over a file. An exec plugin is run if there is no other credential.
 /// - Without `proxy-url`, the proxy is that of `HTTPS_PROXY` or `HTTP_PROXY`, by the scheme of the server, unless
 ///   `NO_PROXY` excludes the server or it is on this machine.
-/// - Credentials are not sent over `http://`. Other than by kubectl, they are sent to a server on this machine.
+/// - Credentials are not sent over `http://`, except to a server on this machine, where kubectl sends none.
 ///
 /// The files are read again when the server refuses the credentials with 401 or TLS fails, at most every ten seconds.
 ///

@@ -210,14 +210,17 @@ mod tests {
     #[test]
     fn values_are_those_of_kubectl() {
         let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  on: 'yes'\n  text: |\n    a\n    b\n\
-            n: [1, 1.5, true, null, 0x10, \"1\", 0644, yes, 12:30]\n";
+            values: [1, 1.5, true, null, 0x10, \"1\", 0644, yes, 12:30]\n";
         let documents = parse(Path::new("a"), text).unwrap();
         let object = &documents[0].object;
         assert_eq!(
-            object["n"],
+            object["values"],
             serde_json::json!([1, 1.5, true, null, 16, "1", 420, true, "12:30"])
         );
-        assert_eq!(object["data"]["text"], "a\nb\n");
+        assert_eq!(
+            object["data"],
+            serde_json::json!({"true": "yes", "text": "a\nb\n"})
+        );
     }
 
     #[test]

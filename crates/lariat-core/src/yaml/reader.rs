@@ -39,6 +39,9 @@ impl From<ScanError> for YamlError {
     }
 }
 
+/// The namespace of the tags that YAML defines, such as `!!str`.
+const NAMESPACE: &str = "tag:yaml.org,2002:";
+
 /// How many values aliases may add, so that a short text cannot use up the memory.
 const MOST_ALIASED: usize = 1_000_000;
 
@@ -223,7 +226,8 @@ fn scalar_node(
     place: &Span,
 ) -> Result<Node, YamlError> {
     let is_plain = style == ScalarStyle::Plain;
-    let value = match (tag, tag.and_then(Tag::core_suffix)) {
+    let known = tag.and_then(|tag| tag.suffix_in_namespace(NAMESPACE));
+    let value = match (tag, known.as_deref()) {
         (None, _) if is_plain && text == "<<" => {
             let value = text.into();
             return Ok(Node {
