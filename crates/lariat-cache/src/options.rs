@@ -53,6 +53,9 @@ pub enum InitialList {
     WatchList,
 }
 
+/// How many bytes a list may have by default.
+const LIST_LIMIT: usize = 512 * 1024 * 1024;
+
 const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// The options of a kind's cache.
@@ -79,6 +82,8 @@ pub struct KindOptions {
     pub(crate) budget: Option<usize>,
     pub(crate) initial_list: InitialList,
     pub(crate) uncompressed: bool,
+    pub(crate) list_limit: Option<usize>,
+    pub(crate) may_be_forbidden: bool,
     pub(crate) missing: Option<MissingKind>,
     pub(crate) sync_timeout: Option<Duration>,
 }
@@ -195,5 +200,46 @@ impl KindOptions {
             uncompressed: true,
             ..self
         }
+    }
+
+    /// Sets how many bytes the body of a list may have, decompressed (default 512 MiB).
+    ///
+    /// It bounds a page of 500 objects, and a list in one piece, which follows if pages expire before they are read. A
+    /// larger one fails, and the next list has pages of 50. Lines of watches have at most 16 MiB.
+    ///
+    /// ```
+    /// use lariat::KindOptions;
+    ///
+    /// let options = KindOptions::default().list_limit(64 << 20);
+    /// # let _ = options;
+    /// ```
+    pub fn list_limit(self, bytes: usize) -> Self {
+        let list_limit = Some(bytes);
+        Self { list_limit, ..self }
+    }
+
+    /// Starts without the forbidden namespaces of the selection (403).
+    ///
+    /// By default a kind syncs once all namespaces of its selection are read, so one without a Role keeps handlers of
+    /// the others from being called. With this option the cache syncs without forbidden namespaces, as long as one is
+    /// readable. They are logged, named in [`KindStatus`](crate::KindStatus), and tried again; their objects are added
+    /// once they are readable.
+    ///
+    /// ```
+    /// use lariat::{KindOptions, Selection};
+    ///
+    /// let tenants = Selection::all().in_namespaces(["tenant-a", "tenant-b"]);
+    /// let options = KindOptions::default().selection(tenants).start_without_forbidden();
+    /// # let _ = options;
+    /// ```
+    pub fn start_without_forbidden(self) -> Self {
+        Self {
+            may_be_forbidden: true,
+            ..self
+        }
+    }
+
+    pub(crate) fn list_limit_in_bytes(&self) -> usize {
+        self.list_limit.unwrap_or(LIST_LIMIT)
     }
 }

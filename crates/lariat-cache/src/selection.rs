@@ -40,7 +40,8 @@ impl Selection {
 
     /// Selects the objects of some namespaces; an empty list means all.
     ///
-    /// Each namespace has its own list and watch. Cluster-scoped kinds are not restricted.
+    /// Each namespace has its own list and watch. Cluster-scoped kinds are not restricted. With many namespaces, one
+    /// watch of all is cheaper: see the guide on caches.
     ///
     /// ```
     /// use lariat::Selection;

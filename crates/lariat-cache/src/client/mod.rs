@@ -39,6 +39,7 @@ pub use connect::{
 pub use gate::{GateDecision, PendingWrite, WriteGate, WriteReceipt, WriteResult};
 pub use identity::{ClientIdentity, IdentityError};
 pub use multiplex::Http2;
+pub(crate) use pool::Connection;
 pub use shared::{KindClient, SharedClientFactory};
 pub(crate) use single::Single;
 pub use write::WriteVerb;

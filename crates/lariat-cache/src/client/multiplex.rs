@@ -16,6 +16,7 @@ use hyper_util::client::legacy;
 use kube::client::{Body, ConfigExt};
 use kube::{Client, Config};
 use parking_lot::Mutex;
+use tokio::time::Instant;
 use tower::{BoxError, Service, ServiceBuilder, ServiceExt};
 
 use super::credentials::{CredentialError, Credentials, Http1, Login, Transport};
@@ -23,8 +24,8 @@ use super::dial::{self, NotConnected};
 use super::driven;
 use super::kubeconfig::Origin;
 use super::liveness::{Liveness, TEST_PATH, TestedBody};
-use super::pool::{OpenError, Pool, Sent};
-use super::request;
+use super::pool::{Health, OpenError, Pool, Replacements, Sent, Sign};
+use super::request::{self, Length};
 use super::separate::{Recipe, RecipeSlot};
 use crate::requests::ServerSlot;
 
@@ -103,6 +104,8 @@ struct Connections {
     liveness: Arc<Liveness>,
     /// HTTP/2 connections, shared by many requests.
     pool: Pool,
+    /// The judgement of all HTTP/1.1 connections; watches have connections of their own.
+    judged: Mutex<(Health, Replacements)>,
     /// The protocol of the server; `None` before it is known.
     speaks: Mutex<Option<Speaks>>,
     /// Whether the protocol is set by the options rather than negotiated.
@@ -142,6 +145,7 @@ impl Wire {
                 liveness: Liveness::new(Arc::clone(&credentials), test),
                 credentials,
                 pool: Pool::new(http2 == Http2::PriorKnowledge),
+                judged: Mutex::default(),
                 speaks: Mutex::new(speaks),
                 is_fixed: speaks.is_some(),
                 recipe,
@@ -204,18 +208,39 @@ impl Connections {
             return self.send_driven(transport, request).await;
         }
         if speaks == Some(Speaks::Http1) {
-            return self.send_http1(&transport.http1, request).await;
+            return self.send_judged(transport, request).await;
         }
         let (dialer, number) = (&transport.dialer, transport.number);
         let request = match self.pool.send(dialer, number, request).await {
             Ok(Sent::Answered(answer)) => {
-                return Ok(answer.map(|body| body.map_err(BoxError::from).boxed_unsync()));
+                return Ok(answer.map(BodyExt::boxed_unsync));
             }
             Ok(Sent::NotHttp2(request)) => request,
             Err(error) => return Err(error),
         };
         *self.speaks.lock() = Some(Speaks::Http1);
         self.send_http1(&transport.http1, request).await
+    }
+
+    /// Sends a request over HTTP/1.1; after some failures in a row, idle connections are not used again.
+    async fn send_judged(
+        &self,
+        transport: &Transport,
+        request: Request<Body>,
+    ) -> Result<Response<RouterBody>, BoxError> {
+        let length = Length::of(&request);
+        let answer = self.send_http1(&transport.http1, request).await;
+        let of = |response: &Response<RouterBody>| Sign::of(length, response.status());
+        let sign = answer.as_ref().map_or(Sign::Fails, of);
+        let (health, replacements) = &mut *self.judged.lock();
+        health.record(sign);
+        if health.is_suspect() && replacements.begin(Instant::now()) {
+            *health = Health::default();
+            transport.forget_idle();
+        } else if sign == Sign::Works {
+            replacements.works();
+        }
+        answer
     }
 
     async fn send_http1(

@@ -20,7 +20,7 @@ use crate::client::SharedClientFactory;
 use crate::content_filter::ContentFilter;
 use crate::options::{KindOptions, MissingKind};
 use crate::publish::SharedBudget;
-use crate::reflector::SharedServer;
+use crate::reflector::{SharedServer, Starts};
 use crate::requests::CountedClient;
 use crate::warm::{ClusterUid, WarmStore};
 
@@ -39,6 +39,7 @@ pub(super) struct Options {
     sealing: Option<Sealing>,
     pub(super) filter: Option<ContentFilter>,
     answer_timeout: Option<Duration>,
+    starts: Starts,
     flight: Option<FlightRecorder>,
 }
 
@@ -87,6 +88,7 @@ impl CacheFactoryBuilder {
                 sealing: None,
                 filter: None,
                 answer_timeout: None,
+                starts: Starts::default(),
                 flight: None,
             },
         }
@@ -173,6 +175,24 @@ impl CacheFactoryBuilder {
     /// Zero means no limit. See [`SharedClientFactory::with_answer_timeout`]. Reflectors have their own timeouts.
     pub fn answer_timeout(mut self, timeout: Duration) -> Self {
         self.options.answer_timeout = Some(timeout);
+        self
+    }
+
+    /// Sets how many loads, checks and new watches run at once (default 20).
+    ///
+    /// Zero counts as one. Checks are those of the API server's history after a cut. One kind takes at most half of them. A request counts until it is answered, a load until all objects are read,
+    /// but none for more than ten seconds, so that a kind which is large or is not answered does not delay the others
+    /// for longer. Watches count while they are being opened.
+    ///
+    /// ```no_run
+    /// use lariat::cache::SharedCacheFactory;
+    ///
+    /// # fn example(client: kube::Client) {
+    /// let factory = SharedCacheFactory::builder(client).concurrent_starts(50).build();
+    /// # let _ = factory; }
+    /// ```
+    pub fn concurrent_starts(mut self, most: usize) -> Self {
+        self.options.starts = Starts::new(most);
         self
     }
 
@@ -271,6 +291,7 @@ impl CacheFactoryBuilder {
             WarmStore::new(folder, cluster.clone(), sealing)
         });
         let clients = SharedClientFactory::counting(self.client, self.options.answer_timeout);
+        let server = SharedServer::new(self.options.starts.clone());
         let shared = Arc::new(FactoryCore {
             flight: self.options.flight.clone().map(Recorder::new),
             updates: Arc::default(),
@@ -279,7 +300,7 @@ impl CacheFactoryBuilder {
             options: self.options,
             warm,
             cluster,
-            server: SharedServer::default(),
+            server,
             idle: Arc::new(Notify::new()),
             kinds: DashMap::with_shard_amount(SHARDS),
             running: Mutex::default(),

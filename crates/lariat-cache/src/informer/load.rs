@@ -20,6 +20,9 @@ pub(super) const UPGRADE_WAIT: Duration = Duration::from_secs(20);
 /// The timeout of the API server's answer.
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// How many bytes an object may have, as in a watch.
+const OBJECT_LIMIT: usize = 16 * 1024 * 1024;
+
 /// The error of a load: the content could not be fetched.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -153,7 +156,7 @@ impl Core {
             .body(Vec::new())
             .map_err(|error| failed(kube::Error::HttpError(error)))?;
         let client = self.client.reading_client();
-        let answer = time::timeout(ANSWER_TIMEOUT, client.request_text(request));
+        let answer = time::timeout(ANSWER_TIMEOUT, client.request_text(request, OBJECT_LIMIT));
         let json = match answer.await {
             Ok(Ok(json)) => json,
             Ok(Err(error)) if is_missing(&error) => return Ok(None),

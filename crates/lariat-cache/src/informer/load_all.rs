@@ -11,6 +11,7 @@ use tokio::time;
 
 use super::core::Core;
 use super::load::{ANSWER_TIMEOUT, LoadError, UPGRADE_WAIT, is_as_new, is_same_state};
+use crate::reflector::PageTokens;
 use crate::selection::Selection;
 use crate::store::{CachedObject, Content, Query};
 
@@ -24,6 +25,9 @@ const WORTH_A_LIST: usize = 4;
 
 /// The number of objects in a page.
 const PAGE: &str = "500";
+
+/// How often a list begins again after its continue token has expired.
+const RESTARTS: usize = 2;
 
 /// A page of a list, whose items are not decoded.
 #[derive(Deserialize)]
@@ -104,28 +108,58 @@ impl Core {
             source,
         })?;
         let selection = self.wanted.borrow().selection.clone();
+        let forbidden = self.progress.forbidden();
+        let is_readable = |namespace: &Option<Arc<str>>| {
+            let is_forbidden = |it: &Arc<str>| forbidden.contains(it);
+            !namespace.as_ref().is_some_and(is_forbidden)
+        };
         let mut listed = Listed::new();
-        for namespace in namespaces(&resource, query, &selection) {
+        let namespaces = namespaces(&resource, query, &selection);
+        for namespace in namespaces.into_iter().filter(is_readable) {
             let path = resource.collection_path(namespace.as_deref());
-            let mut intake = self.intake(Content::Whole);
-            let mut token = String::new();
+            let mut restarts = RESTARTS;
             loop {
-                let path = format!("{path}?{}", parameters(query, &selection, &token));
-                let page = self.list_page(&path, namespace.as_deref()).await?;
-                for json in page.items.into_iter().flatten() {
-                    // One that cannot be read is fetched alone, and that error names it.
-                    if let Ok(object) = intake.read(json.get().as_bytes()) {
-                        let object = Arc::new(CachedObject::new(object));
-                        listed.insert(object.key().clone(), object);
-                    }
-                }
-                token = page.metadata.token;
-                if token.is_empty() {
-                    break;
+                let list = self.list_pages(&path, namespace.as_deref(), query, &mut listed);
+                match list.await {
+                    // The list took longer than its token lives. What was read before is not wrong: whether an object
+                    // is as new as the cached one is judged one by one.
+                    Err(error) if restarts > 0 && is_expired(&error) => restarts -= 1,
+                    other => break other?,
                 }
             }
         }
         Ok(listed)
+    }
+
+    async fn list_pages(
+        &self,
+        path: &str,
+        namespace: Option<&str>,
+        query: &Query,
+        listed: &mut Listed,
+    ) -> Result<(), LoadError> {
+        let selection = self.wanted.borrow().selection.clone();
+        let mut intake = self.intake(Content::Whole);
+        let (mut token, mut tokens) = (String::new(), PageTokens::default());
+        loop {
+            let path = format!("{path}?{}", parameters(query, &selection, &token));
+            let page = self.list_page(&path, namespace).await?;
+            for json in page.items.into_iter().flatten() {
+                // One that cannot be read is fetched alone, and that error names it.
+                if let Ok(object) = intake.read(json.get().as_bytes()) {
+                    let object = Arc::new(CachedObject::new(object));
+                    listed.insert(object.key().clone(), object);
+                }
+            }
+            if page.metadata.token.is_empty() {
+                return Ok(());
+            }
+            token = tokens.next(page.metadata.token).map_err(|_| {
+                let (gvk, key) = (self.gvk().clone(), all_of(namespace));
+                let detail = "the continue token of a page leads to an earlier page".to_owned();
+                LoadError::Malformed { gvk, key, detail }
+            })?;
+        }
     }
 
     async fn list_page(&self, path: &str, namespace: Option<&str>) -> Result<Page, LoadError> {
@@ -138,7 +172,8 @@ impl Core {
             }
         };
         let client = self.client.reading_client();
-        let answer = time::timeout(ANSWER_TIMEOUT, client.request_text(request));
+        let limit = self.options.list_limit_in_bytes();
+        let answer = time::timeout(ANSWER_TIMEOUT, client.request_text(request, limit));
         let json = match answer.await {
             Ok(Ok(json)) => json,
             Ok(Err(source)) => return Err(LoadError::Request { gvk, key, source }),
@@ -151,6 +186,17 @@ impl Core {
             let detail = "it is not a list".to_owned();
             LoadError::Malformed { gvk, key, detail }
         })
+    }
+}
+
+/// Returns whether a page was refused because its continue token has expired (410).
+fn is_expired(error: &LoadError) -> bool {
+    match error {
+        LoadError::Request {
+            source: kube::Error::Api(status),
+            ..
+        } => status.code == 410,
+        _ => false,
     }
 }
 

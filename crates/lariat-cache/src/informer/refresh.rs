@@ -139,7 +139,10 @@ impl Core {
     async fn read_again(&self, path: &str) -> Result<Option<String>, RefreshError> {
         let request = Request::get(path).body(Vec::new());
         let request = request.map_err(|error| self.failed(error))?;
-        let answer = self.client.reading_client().request_text(request);
+        let answer = self
+            .client
+            .reading_client()
+            .request_text(request, self.options.list_limit_in_bytes());
         match time::timeout(ANSWER_TIMEOUT, answer).await {
             Ok(Ok(json)) => Ok(Some(json)),
             Ok(Err(error)) if is_missing(&error) => Ok(None),

@@ -158,6 +158,11 @@ impl Core {
             .take()
             .filter(|(_, was, as_content)| was == wanted && *as_content == content);
         let resume = found.map(|(version, ..)| version);
+        // A source of the caller may be another server, whose outages and restores say nothing about this one.
+        let server = match &self.source {
+            Some(_) => SharedServer::default(),
+            None => self.server.of_kind(),
+        };
         for (namespace, segment) in namespaces.into_iter().zip(segments) {
             let intake = self.intake(content);
             let reading = Reading {
@@ -166,11 +171,9 @@ impl Core {
                 namespace,
                 streams: options.initial_list == InitialList::WatchList,
                 gzip: !options.uncompressed,
-                // A source of the caller may be another server, whose outages and restores say nothing about this one.
-                server: match &self.source {
-                    Some(_) => SharedServer::default(),
-                    None => self.server.clone(),
-                },
+                list_limit: options.list_limit_in_bytes(),
+                may_be_forbidden: options.may_be_forbidden,
+                server: server.clone(),
                 rereads: self.rereads(content),
                 flight: self.flight.as_ref().map(KindFlight::reflector),
             };

@@ -1,13 +1,13 @@
 //! The mapper from kinds to resources, and its cache of discovery.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::Request;
 use http::header::ACCEPT;
 use kube::Client;
-use lariat_core::{Gvk, ResourceKind, debug_as_description};
+use lariat_core::{Gvk, ResourceKind, debug_as_description, describe};
 use parking_lot::Mutex;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::{self, Instant};
@@ -41,10 +41,18 @@ pub(super) struct Discovery {
     pub(super) client: CountedClient,
     /// By the path of group and version.
     known: Mutex<Groups>,
-    /// Which of `/api` and `/apis` were requested with all groups.
-    ///
-    /// Locked during the request, so that concurrent lookups cause one request.
-    asked: AsyncMutex<HashSet<&'static str>>,
+    /// Whether `/api` was requested with all groups.
+    core: AsyncMutex<Asked>,
+    /// Whether `/apis` was requested with all groups.
+    named: AsyncMutex<Asked>,
+}
+
+/// A request for all groups; locked during the request, so that concurrent lookups cause one.
+#[derive(Default)]
+struct Asked {
+    is_done: bool,
+    /// When the last request failed.
+    failed: Option<Instant>,
 }
 
 /// The known groups and versions, by path.
@@ -56,7 +64,15 @@ struct Groups {
 }
 
 /// The results for a group and version; locked during a request.
-type KnownGroup = Arc<AsyncMutex<Option<Known>>>;
+type KnownGroup = Arc<AsyncMutex<Lookup>>;
+
+/// The last results for a group and version.
+#[derive(Default)]
+struct Lookup {
+    known: Option<Known>,
+    /// When the last request failed, and how.
+    failed: Option<(Instant, MapperError)>,
+}
 
 /// What a group and version serve.
 #[derive(Clone)]
@@ -141,6 +157,11 @@ fn hint(gvk: &Gvk, served: &[Gvk]) -> String {
     )
 }
 
+/// How many bytes a discovery document may have.
+///
+/// With a thousand CRDs the document of all groups has a few MiB.
+pub(super) const DISCOVERY_LIMIT: usize = 64 * 1024 * 1024;
+
 /// The timeout of an answer.
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -154,6 +175,32 @@ impl MapperError {
             self,
             Self::UnknownKind { .. } | Self::UnknownResource { .. }
         )
+    }
+
+    /// Copies the error of a request, for the lookups that waited for it.
+    fn copy(&self) -> Self {
+        match self {
+            Self::UnknownKind { gvk, served } => Self::UnknownKind {
+                gvk: gvk.clone(),
+                served: served.clone(),
+            },
+            Self::UnknownResource { api_path, resource } => Self::UnknownResource {
+                api_path: api_path.clone(),
+                resource: resource.clone(),
+            },
+            Self::Unanswered { api_path, after } => Self::Unanswered {
+                api_path: api_path.clone(),
+                after: *after,
+            },
+            Self::Discovery { api_path, source } => Self::Discovery {
+                api_path: api_path.clone(),
+                source: match source {
+                    kube::Error::Api(status) => kube::Error::Api(status.clone()),
+                    // Other errors of kube cannot be copied; the text is all that is read of them.
+                    source => kube::Error::Service(describe(source).into()),
+                },
+            },
+        }
     }
 }
 
@@ -169,7 +216,8 @@ impl RestMapper {
             shared: Arc::new(Discovery {
                 client,
                 known: Mutex::default(),
-                asked: AsyncMutex::default(),
+                core: AsyncMutex::default(),
+                named: AsyncMutex::default(),
             }),
         }
     }
@@ -208,10 +256,10 @@ impl RestMapper {
         let mut namesakes = Vec::new();
         for entry in entries {
             // An entry that is being looked up is skipped, so that an error need not wait for other groups.
-            let Ok(known) = entry.try_lock() else {
+            let Ok(lookup) = entry.try_lock() else {
                 continue;
             };
-            let resources = known.iter().flat_map(|known| known.resources.iter());
+            let resources = lookup.known.iter().flat_map(|known| known.resources.iter());
             let same = resources.filter(|resource| resource.gvk().kind() == gvk.kind());
             namesakes.extend(same.map(|resource| resource.gvk().clone()));
         }
@@ -254,24 +302,40 @@ impl RestMapper {
         let search = |known: &Known| known.resources.iter().find(|r| matches(r)).cloned();
         self.ask_everything(api_path).await;
         let entry = self.entry(api_path);
+        let asked = Instant::now();
         // Held during the request below, so that concurrent lookups of a group cause one request.
-        let mut known = entry.lock().await;
-        if let Some(known) = &*known {
+        let mut lookup = entry.lock().await;
+        if let Some(known) = &lookup.known {
             let age = known.at.elapsed();
             let found = search(known);
             if age < MISSING_BELIEVED || (found.is_some() && age < BELIEVED) {
                 return Ok(found);
             }
         }
-        let resources = match self.discover(api_path).await {
+        let failure = lookup.failed.as_ref().filter(|(at, _)| *at >= asked);
+        let discovered = match failure {
+            // The request that this lookup waited for. Others that wait would wait for one timeout after the other.
+            Some((_, error)) => Err(error.copy()),
+            None => self.discover(api_path).await,
+        };
+        let resources = match discovered {
             Ok(resources) => Arc::new(resources),
-            // Previous results are better than none.
-            Err(error) => return known.as_ref().and_then(search).map(Some).ok_or(error),
+            Err(error) => {
+                if failure.is_none() {
+                    lookup.failed = Some((Instant::now(), error.copy()));
+                }
+                // Previous results are better than none.
+                let known = lookup.known.as_ref().and_then(search);
+                return known.map(Some).ok_or(error);
+            }
         };
         let at = Instant::now();
         let fresh = Known { resources, at };
         let found = search(&fresh);
-        *known = Some(fresh);
+        *lookup = Lookup {
+            known: Some(fresh),
+            failed: None,
+        };
         Ok(found)
     }
 
@@ -295,35 +359,48 @@ impl RestMapper {
 
     /// Requests all groups at once, unless that was done before.
     async fn ask_everything(&self, api_path: &str) {
-        let root = if api_path.starts_with("/apis/") {
-            "/apis"
+        let is_named = api_path.starts_with("/apis/");
+        let (root, asked) = if is_named {
+            ("/apis", &self.shared.named)
         } else {
-            "/api"
+            ("/api", &self.shared.core)
         };
-        let mut asked = self.shared.asked.lock().await;
-        if asked.contains(root) {
+        let began = Instant::now();
+        let mut asked = asked.lock().await;
+        // A request that failed while this lookup waited for it is not repeated.
+        if asked.is_done || asked.failed.is_some_and(|at| at >= began) {
             return;
         }
+        match self.all_groups(root).await {
+            Some(text) => {
+                asked.is_done = true;
+                let at = Instant::now();
+                for (api_path, resources) in aggregated::read(&text) {
+                    let resources = Arc::new(resources);
+                    let entry = self.entry(&api_path);
+                    entry.lock().await.known = Some(Known { resources, at });
+                }
+            }
+            None => asked.failed = Some(Instant::now()),
+        }
+    }
+
+    /// Requests all groups; empty if the server does not support that, and `None` if it is unavailable.
+    async fn all_groups(&self, root: &str) -> Option<String> {
         let request = Request::get(root)
             .header(ACCEPT, aggregated::ACCEPTED)
             .body(Vec::new());
-        let Ok(request) = request else { return };
-        let answer = time::timeout(ANSWER_TIMEOUT, self.shared.client.request_text(request)).await;
-        let text = match answer {
-            Ok(Ok(text)) => text,
+        let sent = self
+            .shared
+            .client
+            .request_text(request.ok()?, DISCOVERY_LIMIT);
+        match time::timeout(ANSWER_TIMEOUT, sent).await.ok()? {
+            Ok(text) => Some(text),
             // A server that refuses has no aggregated discovery; one that is unavailable is asked again.
-            Ok(Err(kube::Error::Api(status))) if status.code < 500 && status.code != 429 => {
-                asked.insert(root);
-                return;
+            Err(kube::Error::Api(status)) if status.code < 500 && status.code != 429 => {
+                Some(String::new())
             }
-            _ => return,
-        };
-        asked.insert(root);
-        let at = Instant::now();
-        for (api_path, resources) in aggregated::read(&text) {
-            let resources = Arc::new(resources);
-            let entry = self.entry(&api_path);
-            *entry.lock().await = Some(Known { resources, at });
+            Err(_) => None,
         }
     }
 
@@ -336,12 +413,15 @@ impl RestMapper {
         let request = Request::get(api_path)
             .body(Vec::new())
             .map_err(|error| failed(kube::Error::HttpError(error)))?;
-        let answer = time::timeout(ANSWER_TIMEOUT, self.shared.client.request_text(request))
-            .await
-            .map_err(|_| MapperError::Unanswered {
-                api_path: api_path.to_owned(),
-                after: ANSWER_TIMEOUT,
-            })?;
+        let answer = time::timeout(
+            ANSWER_TIMEOUT,
+            self.shared.client.request_text(request, DISCOVERY_LIMIT),
+        )
+        .await
+        .map_err(|_| MapperError::Unanswered {
+            api_path: api_path.to_owned(),
+            after: ANSWER_TIMEOUT,
+        })?;
         let text = match answer {
             Err(kube::Error::Api(status)) if is_not_served(&status) => return Ok(Vec::new()),
             answer => answer.map_err(failed)?,
@@ -372,14 +452,14 @@ impl Groups {
 
 /// Returns whether an entry is being looked up, or has results that may be used.
 fn is_of_use(entry: &KnownGroup) -> bool {
-    let Some(known) = entry
+    let Some(lookup) = entry
         .try_lock()
         .ok()
         .filter(|_| Arc::strong_count(entry) == 1)
     else {
         return true;
     };
-    known.as_ref().is_some_and(|known| {
+    lookup.known.as_ref().is_some_and(|known| {
         let kept = if known.resources.is_empty() {
             MISSING_BELIEVED
         } else {
@@ -427,12 +507,12 @@ mod tests {
                 at: Instant::now(),
             }
         };
-        *groups.entry("/apis/demo.dev/v1").lock().await = Some(known(&["Thing"]));
+        groups.entry("/apis/demo.dev/v1").lock().await.known = Some(known(&["Thing"]));
         let waited_for = groups.entry("/apis/slow.dev/v1");
         for number in 0..10_000 {
             let entry = groups.entry(&format!("/apis/none-{number}.dev/v1"));
             // Every other one is never answered.
-            *entry.lock().await = (number % 2 == 0).then(|| known(&[]));
+            entry.lock().await.known = (number % 2 == 0).then(|| known(&[]));
             time::advance(Duration::from_millis(100)).await;
         }
         assert!(groups.entries.len() <= CLEAR_AT, "{}", groups.entries.len());

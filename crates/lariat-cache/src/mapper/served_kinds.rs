@@ -8,7 +8,7 @@ use lariat_core::{Gvk, ResourceKind};
 use tokio::time;
 
 use super::aggregated::{self, Served};
-use super::mapper::ANSWER_TIMEOUT;
+use super::mapper::{ANSWER_TIMEOUT, DISCOVERY_LIMIT};
 use super::{MapperError, RestMapper, legacy};
 
 /// The kinds that can be listed and watched, each in its group's preferred version.
@@ -82,12 +82,15 @@ impl RestMapper {
             .header(ACCEPT, accept)
             .body(Vec::new())
             .map_err(|error| failed(kube::Error::HttpError(error)))?;
-        let answer = time::timeout(ANSWER_TIMEOUT, self.shared.client.request_text(request))
-            .await
-            .map_err(|_| MapperError::Unanswered {
-                api_path: path.to_owned(),
-                after: ANSWER_TIMEOUT,
-            })?;
+        let answer = time::timeout(
+            ANSWER_TIMEOUT,
+            self.shared.client.request_text(request, DISCOVERY_LIMIT),
+        )
+        .await
+        .map_err(|_| MapperError::Unanswered {
+            api_path: path.to_owned(),
+            after: ANSWER_TIMEOUT,
+        })?;
         answer.map_err(failed)
     }
 }

@@ -61,6 +61,8 @@ struct Part {
     phase: Phase,
     /// Since when a synced cache has had no watch.
     interrupted: Option<Instant>,
+    /// The namespace, if the cache is used without it because it is forbidden.
+    forbidden: Option<Arc<str>>,
 }
 
 /// A failure, as reported to status and log.
@@ -126,7 +128,7 @@ impl Progress {
         let mut totals = self.totals.lock();
         let part = Part {
             phase: Phase::Resolving,
-            interrupted: None,
+            ..Part::default()
         };
         totals.segments = vec![part; segments];
         totals.generation += 1;
@@ -204,6 +206,11 @@ impl Progress {
         self.unreadable.get(is_readable)
     }
 
+    /// Returns the namespaces that the cache is used without, because they are forbidden.
+    pub(crate) fn forbidden(&self) -> Vec<Arc<str>> {
+        self.totals.lock().forbidden()
+    }
+
     /// Returns the version of the store.
     pub(crate) fn version(&self) -> Option<ResourceVersion> {
         self.totals.lock().version.clone()
@@ -213,6 +220,9 @@ impl Progress {
         // Before the lock of the totals: reflectors report while they hold locks of the store.
         let (objects, bytes, storage) = (store.len(), store.bytes(), store.storage());
         let totals = self.totals.lock();
+        let forbidden = totals.forbidden();
+        let is_forbidden = || format!("forbidden namespaces: {}", forbidden.join(", "));
+        let last_error = totals.last_error.clone();
         KindStatus {
             gvk: self.gvk.clone(),
             phase: self.phase(),
@@ -230,8 +240,9 @@ impl Progress {
             unreadable: totals.unreadable,
             last_received: totals.last_received.map(|at| at.elapsed()),
             interrupted: totals.interrupted().map(|since| since.elapsed()),
-            last_error: totals.last_error.clone(),
-            retry_in: totals.last_error.as_ref().and(totals.retry_in),
+            retry_in: last_error.as_ref().and(totals.retry_in),
+            last_error: last_error.or_else(|| (!forbidden.is_empty()).then(is_forbidden)),
+            forbidden_namespaces: forbidden.iter().map(ToString::to_string).collect(),
         }
     }
 }
@@ -260,6 +271,7 @@ impl Segment {
             totals.missing_since = None;
         }
         if let Some(segment) = totals.segments.get_mut(self.number) {
+            segment.forbidden.take_if(|_| phase == Phase::Synced);
             segment.phase = phase;
         }
         // Published under the lock, so that a concurrent call cannot publish an older result later.
@@ -270,14 +282,41 @@ impl Segment {
         self.progress.totals.lock().lists += 1;
     }
 
-    pub(crate) fn watch_opened(&self) {
+    /// Counts an opened watch, which ends earlier failures unless the server was stale.
+    pub(crate) fn watch_opened(&self, is_stale: bool) {
         let mut totals = self.progress.totals.lock();
         totals.watches += 1;
-        // An open watch ends all earlier failures, so the next one is logged again.
-        totals.last_error = None;
         totals.last_received = Some(Instant::now());
+        drop(totals);
+        if !is_stale {
+            self.recovered();
+        }
+    }
+
+    /// Records that all earlier failures have ended, so that the next one is logged again.
+    pub(crate) fn recovered(&self) {
+        let mut totals = self.progress.totals.lock();
+        totals.last_error = None;
         if let Some(part) = self.part(&mut totals) {
             part.interrupted = None;
+        }
+    }
+
+    /// Records that the namespace of this reflector is forbidden, and uses the cache without it.
+    ///
+    /// A namespace that was read stays as it is.
+    pub(crate) fn forbidden(&self, namespace: &Arc<str>) {
+        let mut totals = self.progress.totals.lock();
+        let is_new = self.part(&mut totals).is_some_and(|part| {
+            let is_new = part.phase != Phase::Synced && part.forbidden.is_none();
+            if is_new {
+                part.forbidden = Some(Arc::clone(namespace));
+            }
+            is_new
+        });
+        if is_new {
+            tracing::warn!(kind = %self.gvk(), %namespace, "the namespace is forbidden; the cache is used without it");
+            self.progress.enter(together(&totals.segments));
         }
     }
 
@@ -349,6 +388,12 @@ impl Segment {
 }
 
 impl Totals {
+    /// Returns the namespaces that the cache is used without.
+    fn forbidden(&self) -> Vec<Arc<str>> {
+        let parts = self.segments.iter();
+        parts.filter_map(|part| part.forbidden.clone()).collect()
+    }
+
     /// Returns since when a reflector has had no watch; the earliest time of all.
     fn interrupted(&self) -> Option<Instant> {
         self.segments
@@ -360,7 +405,13 @@ impl Totals {
 
 /// Returns the phase of a kind, given the states of its reflectors.
 fn together(segments: &[Part]) -> Phase {
-    let phases = segments.iter().map(|part| &part.phase);
+    let allowed = segments.iter().filter(|part| part.forbidden.is_none());
+    let phases = allowed.map(|part| &part.phase);
+    // Without any readable namespace there is nothing to use.
+    let is_all_forbidden = phases.clone().next().is_none() && !segments.is_empty();
+    if is_all_forbidden {
+        return Phase::Resolving;
+    }
     if phases.clone().all(|phase| *phase == Phase::Synced) {
         return Phase::Synced;
     }

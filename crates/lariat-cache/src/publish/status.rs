@@ -108,6 +108,7 @@ pub struct KindStatus {
     pub last_received: Option<Duration>,
     /// How long a synced cache has had no watch; `None` if a watch is open.
     ///
+    /// A watch that is behind a write of this process for two minutes counts as none, until it has passed the write.
     /// With several namespaces, the longest time. Moments are usual: watches end after some minutes and are opened
     /// again.
     pub interrupted: Option<Duration>,
@@ -115,6 +116,10 @@ pub struct KindStatus {
     pub last_error: Option<String>,
     /// The delay before the next attempt after the last error, if there is one.
     pub retry_in: Option<Duration>,
+    /// The namespaces of the selection that the cache is used without, because they are forbidden.
+    ///
+    /// Empty without [`KindOptions::start_without_forbidden`](crate::KindOptions::start_without_forbidden).
+    pub forbidden_namespaces: Vec<String>,
     pub(super) reconnects: [u64; Reconnect::ALL.len()],
 }
 

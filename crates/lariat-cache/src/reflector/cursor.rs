@@ -7,11 +7,13 @@ use lariat_core::{ObjectKey, RawObject, ResourceVersion};
 use lariat_flight::{LineType, Reflected};
 use tokio::time::Instant;
 
+use super::checks::Ended;
 use super::error::ReflectorError;
 use super::stream::{LineForm, WatchEvent, WatchStream};
 
 use super::loading::Loading;
-use super::reflector::{Ended, Reflector};
+use super::reflector::Reflector;
+use super::standstill::BookmarkSign;
 use crate::store::Delta;
 
 /// The position of a watch, and the initial list before it.
@@ -31,8 +33,8 @@ pub(super) struct Cursor {
     pub(super) loading: Option<Loading>,
     /// When the last new object of the initial list arrived.
     pub(super) last_new: Option<Instant>,
-    /// Whether the watch was abandoned because the kind must be listed again.
-    pub(super) is_reread: bool,
+    /// How many bookmarks brought nothing new.
+    standing: u64,
 }
 
 impl Reflector {
@@ -44,7 +46,7 @@ impl Reflector {
     ) -> Result<(), ReflectorError> {
         self.progress.received_something();
         self.progress.received(stream.newly_received());
-        self.silence_limit.received();
+        let (lines, standing) = (cursor.lines, cursor.standing);
         let mut deltas: Vec<Delta> = Vec::new();
         let mut outcome = Ok(());
         while outcome.is_ok()
@@ -55,6 +57,12 @@ impl Reflector {
             }
             outcome = self.line(&line, stream, cursor, &mut deltas);
         }
+        let (lines, standing) = (cursor.lines - lines, cursor.standing - standing);
+        if lines > 0 && lines == standing {
+            stream.heard_nothing_new();
+        } else {
+            self.silence_limit.received();
+        }
         // Also after an error: the lines before the malformed one are valid, and their events must not be lost.
         self.publisher.apply(deltas, self.intake.content());
         // During an initial list the store is incomplete, so there is no version yet that a watch could continue from.
@@ -63,6 +71,7 @@ impl Reflector {
         } else if cursor.has_events {
             self.reached = cursor.version.clone();
             self.progress.reached(&cursor.version);
+            self.reading.server.reached(&cursor.version);
         }
         outcome
     }
@@ -198,12 +207,47 @@ impl Reflector {
         }
         // A server may send the end marker of a watch list and no periodic bookmarks.
         if !ends_initial {
+            self.judge(version, cursor)?;
             self.silence_limit.bookmarked();
             let store = self.publisher.store();
             store.watch_progressed(self.reading.namespace.as_deref());
             stream.set_silence_limit(self.silence_limit.for_timeout(cursor.timeout));
         }
         cursor.move_to(version);
+        Ok(())
+    }
+
+    /// Judges whether a bookmark shows that the server goes on watching.
+    fn judge(
+        &mut self,
+        version: &ResourceVersion,
+        cursor: &mut Cursor,
+    ) -> Result<(), ReflectorError> {
+        let later = |one: &ResourceVersion, other: &ResourceVersion| {
+            one.compare(other) == Some(Ordering::Greater)
+        };
+        let written = self.publisher.store().unconfirmed().into_values();
+        let written = written.reduce(|one, other| if later(&other, &one) { other } else { one });
+        let server_moved = self.reading.server.is_beyond(version);
+        let sign = self
+            .standstill
+            .judge(version, &cursor.version, written, server_moved);
+        match sign {
+            BookmarkSign::Behind { written, since } => {
+                let version = version.clone();
+                return Err(ReflectorError::Stale {
+                    version,
+                    written,
+                    since,
+                });
+            }
+            BookmarkSign::Stands => cursor.standing += 1,
+            BookmarkSign::Moves if self.is_stale && version != &cursor.version => {
+                self.is_stale = false;
+                self.progress.recovered();
+            }
+            BookmarkSign::Moves => {}
+        }
         Ok(())
     }
 
@@ -222,9 +266,12 @@ fn malformed(detail: String) -> ReflectorError {
 }
 
 impl Cursor {
-    pub(super) fn new(timeout: Duration) -> Self {
+    /// Creates the cursor of a watch list.
+    pub(super) fn loading(loading: Loading, timeout: Duration) -> Self {
         Self {
             timeout,
+            loading: Some(loading),
+            last_new: Some(Instant::now()),
             ..Self::default()
         }
     }
@@ -233,7 +280,8 @@ impl Cursor {
     pub(super) fn at(version: ResourceVersion, timeout: Duration) -> Self {
         Self {
             version,
-            ..Self::new(timeout)
+            timeout,
+            ..Self::default()
         }
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::{Response, header};
 use http_body_util::BodyExt;
-use lariat_core::describe;
+use lariat_core::{ResourceVersion, describe};
 use lariat_flight::End;
 use serde::Deserialize;
 
@@ -61,6 +61,16 @@ pub(super) enum ReflectorError {
         /// What is wrong.
         detail: String,
     },
+    /// A line or a list is larger than allowed.
+    #[error("{verb}: the answer is too large: a {part} has more than {limit} bytes")]
+    TooLarge {
+        /// `list` or `watch`.
+        verb: &'static str,
+        /// `line` or `list`.
+        part: &'static str,
+        /// The limit in bytes.
+        limit: usize,
+    },
     /// The request was sent, and not answered in time.
     #[error("{verb}: no answer from the API server within {after:?}")]
     Unanswered {
@@ -75,13 +85,26 @@ pub(super) enum ReflectorError {
          version and plural spelled right?"
     )]
     NotServed,
-    /// Nothing arrived for so long that the connection is taken for dead.
-    #[error("{verb}: nothing received for {after:?}")]
+    /// Nothing new arrived for so long that the connection, or the server behind it, is taken for dead.
+    #[error("{verb}: nothing{} received for {after:?}", if *verb == "watch" { " new" } else { "" })]
     Silent {
         /// `list` or `watch`.
         verb: &'static str,
         /// How long nothing arrived.
         after: Duration,
+    },
+    /// The watch lies behind a write of this process to the kind.
+    #[error(
+        "watch: the API server is stale: bookmarks are at version {version}, although {since:?} ago a write was answered \
+         with version {written}"
+    )]
+    Stale {
+        /// The version of the last bookmark.
+        version: ResourceVersion,
+        /// The version of the write.
+        written: ResourceVersion,
+        /// How long ago it was answered, at least.
+        since: Duration,
     },
     /// A watch list whose initial objects have no end marker.
     #[error("watch list: no end marker; lists are used instead")]
@@ -112,14 +135,33 @@ impl ReflectorError {
             },
             Self::Expired { .. } => End::Expired,
             Self::Cut { .. } => End::Cut,
-            Self::Malformed { .. } => End::Malformed,
+            Self::Malformed { .. } | Self::TooLarge { .. } => End::Malformed,
             Self::Unanswered { .. } => End::Unanswered,
             Self::NotServed => End::NotServed,
-            Self::Silent { .. } => End::Silent,
+            Self::Silent { .. } | Self::Stale { .. } => End::Silent,
             Self::NoEndMarker => End::NoEndMarker,
             Self::WentBack => End::WentBack,
             Self::EndedImmediately => End::EndedImmediately,
         }
+    }
+
+    /// Returns whether the watch received nothing new, so that its server may have stopped to watch.
+    pub(super) fn is_silent(&self) -> bool {
+        matches!(self, Self::Silent { .. } | Self::Stale { .. })
+    }
+
+    pub(super) fn is_stale(&self) -> bool {
+        matches!(self, Self::Stale { .. })
+    }
+
+    /// Returns whether the API server forbids the request.
+    pub(super) fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Refused { code: 403, .. })
+    }
+
+    /// Returns whether a list is larger than allowed.
+    pub(super) fn is_too_large(&self) -> bool {
+        matches!(self, Self::TooLarge { .. })
     }
 
     /// Returns whether the API server does not serve the collection.
@@ -154,7 +196,7 @@ impl ReflectorError {
             Self::Refused { code, .. } => {
                 (400..500).contains(code) && !matches!(code, 401 | 408 | 429)
             }
-            Self::Malformed { .. } => true,
+            Self::Malformed { .. } | Self::TooLarge { .. } => true,
             _ => false,
         }
     }
@@ -164,10 +206,12 @@ impl ReflectorError {
         match self {
             Self::EndedImmediately => Reconnect::Closed,
             Self::Expired { .. } => Reconnect::Expired,
-            Self::Silent { .. } | Self::Unanswered { .. } => Reconnect::Silent,
+            Self::Silent { .. } | Self::Stale { .. } => Reconnect::Silent,
+            Self::Unanswered { .. } => Reconnect::Silent,
             Self::Refused { .. } | Self::NotServed => Reconnect::Refused,
             Self::Unreachable { .. } | Self::Cut { .. } => Reconnect::Failed,
-            Self::Malformed { .. } | Self::NoEndMarker | Self::WentBack => Reconnect::Failed,
+            Self::Malformed { .. } | Self::TooLarge { .. } => Reconnect::Failed,
+            Self::NoEndMarker | Self::WentBack => Reconnect::Failed,
         }
     }
 }

@@ -47,7 +47,9 @@ pub struct ListPage {
 pub fn lines(chunks: &[&[u8]]) -> (Vec<Vec<u8>>, usize) {
     let (mut lines, mut read) = (Lines::default(), Vec::new());
     for chunk in chunks {
-        lines.push(chunk);
+        if lines.push(chunk).is_err() {
+            break;
+        }
         while let Some(line) = lines.next() {
             read.push(line.to_vec());
         }

@@ -5,8 +5,8 @@
 //! has not reached yet is opened and stays silent. A watch from a version that it has passed again omits the changes
 //! below it.
 //!
-//! So after a failed connection a reflector first asks for two objects: the newest one that it has read, and the newest
-//! one that this process has written since. In the same history, their uid, version and content are unchanged. In
+//! So after a failed connection a reflector first asks for two objects of the kind: the newest one that was read, and the
+//! newest one that this process has written since. The namespaces of a selection share the answer. In the same history, their uid, version and content are unchanged. In
 //! another history, all reflectors of the factory read everything again and compare contents. If an object was deleted
 //! after both, the reflector asks for its name too: in another history it exists, if only as an earlier object of the
 //! name.
@@ -28,11 +28,12 @@ use std::sync::Arc;
 
 use lariat_core::{ObjectKey, RawObject, ResourceVersion};
 use lariat_flight::{End, NextStep, Reflected, Stage};
+use tokio::time::Instant;
 
+use super::checks::{Ended, Evidence, Turn};
 use super::error::ReflectorError;
-use super::page;
 use super::page::{Item, Page};
-use super::reflector::{Ended, Failure, Reflector, ReflectorStep};
+use super::reflector::{Failure, Reflector, ReflectorStep};
 use super::source::SourceRequest;
 use crate::store::CachedObject;
 
@@ -69,7 +70,7 @@ impl Reflector {
         self.record(|_| Reflected::CheckBegan {
             since: (&since).into(),
         });
-        let history = self.history(&since).await;
+        let history = self.shared_history(&since).await;
         let kind = self.progress.gvk();
         let decision = match history {
             Ok(History::Same) => self.decide(Stage::Check, End::Complete),
@@ -98,11 +99,37 @@ impl Reflector {
         })
     }
 
-    async fn history(&mut self, since: &ResourceVersion) -> Result<History, ReflectorError> {
+    /// Returns what another reflector of the kind has found since this one lost its watch, or asks.
+    ///
+    /// The namespaces of a kind are in one history, and each asks for the newest object of all of them.
+    async fn shared_history(&mut self, since: &ResourceVersion) -> Result<History, ReflectorError> {
         if since.compare(&0.into()).is_none() {
             // Versions that are not numbers cannot be compared as earlier and later, so there is nothing to check.
             return Ok(History::Same);
         }
+        let (checks, lost) = (self.reading.server.checks.clone(), Instant::now());
+        checks.add(since, self.last_ended.as_ref());
+        let starts = self.reading.server.starts.clone();
+        starts
+            .admit(async {
+                let asking = match checks.turn(lost).await {
+                    Turn::Same => return Ok(History::Same),
+                    Turn::Asks(asking) => asking,
+                };
+                let evidence = checks.take(since, self.last_ended.as_ref());
+                let history = self.history(evidence).await;
+                asking.end(matches!(history, Ok(History::Same)));
+                history
+            })
+            .await
+    }
+
+    async fn history(&mut self, evidence: Evidence) -> Result<History, ReflectorError> {
+        let Evidence {
+            reached: since,
+            ended,
+        } = evidence;
+        let since = &since;
         let newest = self.newest(since);
         if newest.iter().all(Option::is_none) {
             // The store is empty, so the only evidence is the server's version, and whether an object appeared.
@@ -129,18 +156,17 @@ impl Reflector {
         }
         // Own writes are no evidence against a deletion: they may have been made after the restore.
         let [read, _] = newest;
-        Ok(match self.last_end(read.as_deref()) {
-            Some(end) if self.check_undone(&end, since).await? => History::Other,
+        let is_newest = |end: &Ended| {
+            let is_newer = |newest: &Arc<CachedObject>| {
+                end.version.compare(newest.version()) == Some(Ordering::Less)
+            };
+            !read.as_ref().is_some_and(is_newer)
+        };
+        // The last deletion that a watch reported, unless an object is newer.
+        Ok(match ended.filter(|(end, _)| is_newest(end)) {
+            Some((end, since)) if self.check_undone(&end, &since).await? => History::Other,
             _ => history,
         })
-    }
-
-    /// Returns the last deletion that the watch reported, unless an object is newer.
-    fn last_end(&self, newest: Option<&CachedObject>) -> Option<Ended> {
-        let end = self.last_ended.as_ref()?;
-        let is_newer =
-            |newest: &CachedObject| end.version.compare(newest.version()) == Some(Ordering::Less);
-        (!newest.is_some_and(is_newer)).then(|| end.clone())
     }
 
     /// Returns whether an object exists although its deletion was reported.
@@ -212,14 +238,7 @@ impl Reflector {
         };
         let newest = |later: bool| {
             let wanted = |object: &&Arc<CachedObject>| is_later(object) == later;
-            let newest = match &self.reading.namespace {
-                Some(namespace) => snapshot
-                    .in_namespace(namespace)
-                    .filter(wanted)
-                    .reduce(newer),
-                None => snapshot.iter().filter(wanted).reduce(newer),
-            };
-            newest.cloned()
+            snapshot.iter().filter(wanted).reduce(newer).cloned()
         };
         [newest(false), newest(true)]
     }
@@ -281,7 +300,7 @@ impl Reflector {
             ..self.request(query, false)
         };
         let response = self.open(request).await?;
-        page::read(response, |bytes| self.progress.received(bytes)).await
+        self.read(response).await
     }
 }
 

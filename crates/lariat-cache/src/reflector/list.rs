@@ -1,5 +1,6 @@
 //! Lists: reading the whole kind, page by page.
 
+use http::Response;
 use lariat_core::ResourceVersion;
 use lariat_flight::Reflected;
 
@@ -7,6 +8,8 @@ use super::error::ReflectorError;
 use super::loading::Loading;
 use super::page::{self, Page};
 use super::reflector::Reflector;
+use super::source::SourceBody;
+use super::tokens::PageTokens;
 
 impl Reflector {
     /// Lists the kind; returns the version from which a watch continues.
@@ -27,6 +30,11 @@ impl Reflector {
                     self.record(|_| Reflected::ListBegan { whole: true });
                     self.list_whole(&mut loading).await?
                 }
+                // Pages of large objects: the next list has smaller ones.
+                Err(error) if error.is_too_large() => {
+                    self.queries.shrink_pages();
+                    return Err(error);
+                }
                 other => other?,
             }
         };
@@ -40,7 +48,7 @@ impl Reflector {
     ) -> Result<ResourceVersion, ReflectorError> {
         // The watch continues from the version of the first page, so it reports changes during later pages.
         let mut first_version = None;
-        let mut token: Option<String> = None;
+        let (mut token, mut tokens) = (None, PageTokens::default());
         let mut goes_on_inconsistently = false;
         loop {
             let query = self.queries.page(token.as_deref());
@@ -60,17 +68,15 @@ impl Reflector {
                 other => other?,
             };
             let first = first_version.get_or_insert(page.version);
-            match page.continue_token {
-                // Otherwise a broken server or proxy would be listed for ever.
-                Some(next) if token.as_ref() == Some(&next) => {
-                    return Err(ReflectorError::Malformed {
-                        verb: "list",
-                        detail: "the continue token of a page leads to the same page".to_owned(),
-                    });
-                }
-                Some(next) => token = Some(next),
-                None => return Ok(first.clone()),
-            }
+            let Some(next) = page.continue_token else {
+                return Ok(first.clone());
+            };
+            // Otherwise a broken server or proxy would be listed for ever.
+            let next = tokens.next(next).map_err(|_| ReflectorError::Malformed {
+                verb: "list",
+                detail: "the continue token of a page leads to an earlier page".to_owned(),
+            })?;
+            token = Some(next);
         }
     }
 
@@ -89,7 +95,7 @@ impl Reflector {
         query: String,
     ) -> Result<Page<'static>, ReflectorError> {
         let response = self.open(self.request(query, false)).await?;
-        let body = page::read(response, |bytes| self.progress.received(bytes)).await?;
+        let body = self.read(response).await?;
         let json = page::valid(body);
         let mut page = Page::parse(&json)?;
         self.record(|_| Reflected::Page {
@@ -111,5 +117,14 @@ impl Reflector {
             continue_token: page.continue_token,
             remaining: page.remaining,
         })
+    }
+
+    /// Reads the body of a list.
+    pub(super) async fn read(
+        &self,
+        response: Response<SourceBody>,
+    ) -> Result<Vec<u8>, ReflectorError> {
+        let limit = self.reading.list_limit;
+        page::read(response, limit, |bytes| self.progress.received(bytes)).await
     }
 }

@@ -153,6 +153,7 @@ impl Reflector {
             self.last_ended = None;
         }
         self.reached = version.clone();
+        self.reading.server.reached(version);
         self.policy.loaded();
         self.record(|_| Reflected::Loaded {
             version: version.into(),
@@ -167,6 +168,9 @@ impl Reflector {
             .take_if(|ended| store.get(ended.key()).is_some());
         self.progress.reached(version);
         self.progress.loaded();
+        if std::mem::take(&mut self.is_stale) {
+            self.progress.recovered();
+        }
         if loading.initial {
             let elapsed = format!("{:.1?}", loading.started.elapsed());
             tracing::info!(kind = %self.progress.gvk(), objects = loading.loaded, %elapsed, "cache has synced");

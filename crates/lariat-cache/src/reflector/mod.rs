@@ -7,10 +7,12 @@
 //!
 //! Every way in which a list or a watch can end leads to a next step and a delay, which `policy` decides: continue from
 //! the last version where possible, else list again, with `backoff` after failures. Delays grow per kind, so an outage
-//! of one kind never slows another. `server` shares what one reflector learns about the server with the others,
+//! of one kind does not slow another. `starts` limits how many loads, checks and new watches are under way at once,
+//! `checks` shares a check among the namespaces of a kind, `standstill` judges bookmarks that do not move. `server` shares what one reflector learns about the server with the others,
 //! `rereads` brings requests to list again. The semantics are those of client-go's reflector.
 
 mod backoff;
+mod checks;
 mod cursor;
 mod error;
 #[cfg(feature = "fuzzing")]
@@ -27,7 +29,10 @@ mod rereads;
 mod server;
 mod source;
 mod span;
+mod standstill;
+mod starts;
 mod stream;
+mod tokens;
 mod watch;
 
 pub(crate) use intake::Intake;
@@ -37,3 +42,5 @@ pub(crate) use rereads::Rereads;
 pub(crate) use server::SharedServer;
 pub(crate) use source::Endpoint;
 pub use source::{Source, SourceBody, SourceError, SourceRequest};
+pub(crate) use starts::Starts;
+pub(crate) use tokens::PageTokens;

@@ -178,12 +178,15 @@ fn malformed(detail: String) -> ReflectorError {
     ReflectorError::Malformed { verb, detail }
 }
 
-/// Reads a whole body and decompresses it; `received` gets the length of each part.
+/// Reads a whole body of at most `limit` bytes and decompresses it; `received` gets the length of each part.
+///
+/// The limit is that of the decompressed body.
 pub(super) async fn read(
     response: Response<SourceBody>,
+    limit: usize,
     received: impl Fn(usize),
 ) -> Result<Vec<u8>, ReflectorError> {
-    let mut content = Content::new(response.headers())?;
+    let mut content = Content::new(response.headers(), limit)?;
     let mut body = response.into_body();
     while let Some(frame) = next_frame(&mut body).await? {
         let data = frame.data_ref().map_or(&[][..], |data| data);
@@ -195,38 +198,79 @@ pub(super) async fn read(
 
 /// The body as read so far.
 enum Content {
-    Plain(Vec<u8>),
-    Gzip(Box<MultiGzDecoder<Vec<u8>>>),
+    Plain(Bounded),
+    Gzip(Box<MultiGzDecoder<Bounded>>),
+}
+
+/// Bytes up to a limit.
+struct Bounded {
+    bytes: Vec<u8>,
+    limit: usize,
+}
+
+impl Write for Bounded {
+    fn write(&mut self, data: &[u8]) -> std::io::Result<usize> {
+        if data.len() > self.limit - self.bytes.len() {
+            return Err(std::io::Error::other(TooLarge { limit: self.limit }));
+        }
+        self.bytes.extend_from_slice(data);
+        Ok(data.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The error of a body above the limit, as it passes through the decoder.
+#[derive(Debug, thiserror::Error)]
+#[error("more than {limit} bytes")]
+struct TooLarge {
+    limit: usize,
 }
 
 impl Content {
-    fn new(headers: &HeaderMap) -> Result<Self, ReflectorError> {
-        let encoding = headers.get(header::CONTENT_ENCODING);
-        match encoding.map_or(Ok("identity"), |value| value.to_str()) {
-            Ok("identity" | "") => Ok(Self::Plain(Vec::new())),
-            Ok("gzip") => Ok(Self::Gzip(Box::new(MultiGzDecoder::new(Vec::new())))),
-            _ => Err(malformed("unexpected Content-Encoding".to_owned())),
+    fn new(headers: &HeaderMap, limit: usize) -> Result<Self, ReflectorError> {
+        let bytes = Vec::new();
+        let bounded = Bounded { bytes, limit };
+        match encoding(headers) {
+            Some("identity" | "") => Ok(Self::Plain(bounded)),
+            Some("gzip") => Ok(Self::Gzip(Box::new(MultiGzDecoder::new(bounded)))),
+            _ => Err(malformed(UNEXPECTED_ENCODING.to_owned())),
         }
     }
 
     fn push(&mut self, data: &[u8]) -> Result<(), ReflectorError> {
-        match self {
-            Self::Plain(content) => content.extend_from_slice(data),
-            Self::Gzip(decoder) => decoder.write_all(data).map_err(not_gzip)?,
-        }
-        Ok(())
+        let written = match self {
+            Self::Plain(content) => content.write_all(data),
+            Self::Gzip(decoder) => decoder.write_all(data),
+        };
+        written.map_err(not_gzip)
     }
 
     fn finish(self) -> Result<Vec<u8>, ReflectorError> {
         match self {
-            Self::Plain(content) => Ok(content),
-            Self::Gzip(decoder) => decoder.finish().map_err(not_gzip),
+            Self::Plain(content) => Ok(content.bytes),
+            Self::Gzip(decoder) => decoder.finish().map_err(not_gzip).map(|all| all.bytes),
         }
     }
 }
 
+pub(super) const UNEXPECTED_ENCODING: &str = "unexpected Content-Encoding";
+
+/// Returns the encoding of a body; `None` if it is not text.
+pub(super) fn encoding(headers: &HeaderMap) -> Option<&str> {
+    let encoding = headers.get(header::CONTENT_ENCODING);
+    encoding.map_or(Some("identity"), |value| value.to_str().ok())
+}
+
 #[allow(clippy::needless_pass_by_value, reason = "it is what map_err gives")]
 fn not_gzip(error: std::io::Error) -> ReflectorError {
+    let cause = error.get_ref().and_then(|cause| cause.downcast_ref());
+    if let Some(TooLarge { limit }) = cause {
+        let (verb, part, limit) = ("list", "list", *limit);
+        return ReflectorError::TooLarge { verb, part, limit };
+    }
     malformed(format!("invalid gzip: {error}"))
 }
 
@@ -330,6 +374,59 @@ mod tests {
             r#"{"metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"a"},"spec":}]}"#,
         ] {
             assert!(parse(json).is_err(), "{json}");
+        }
+    }
+
+    fn response(encoding: &'static str, body: &[u8]) -> Response<SourceBody> {
+        let pieces = body
+            .chunks(1000)
+            .map(|piece| Ok(Frame::data(Bytes::copy_from_slice(piece))));
+        let pieces: Vec<_> = pieces.collect();
+        let body = http_body_util::StreamBody::new(futures::stream::iter(pieces));
+        let mut response = Response::new(body.boxed_unsync());
+        let encoding = http::HeaderValue::from_static(encoding);
+        response
+            .headers_mut()
+            .insert(header::CONTENT_ENCODING, encoding);
+        response
+    }
+
+    fn gzip(data: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        encoder.write_all(data).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[tokio::test]
+    async fn gzip_bomb_ends_with_an_error_that_names_the_limit() {
+        let limit = 1 << 20;
+        // Members of a gzip stream follow each other without end.
+        let bomb = gzip(&vec![b' '; 64 << 20]).repeat(4);
+        let error = read(response("gzip", &bomb), limit, |_| {})
+            .await
+            .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "list: the answer is too large: a list has more than 1048576 bytes"
+        );
+        let headers = response("gzip", &[]).headers().clone();
+        let mut content = Content::new(&headers, limit).unwrap();
+        assert!(bomb.chunks(1000).any(|piece| content.push(piece).is_err()));
+        let Content::Gzip(decoder) = content else {
+            panic!("it is gzip");
+        };
+        let buffered = decoder.get_ref().bytes.capacity();
+        assert!(buffered <= 2 * limit, "{buffered}");
+    }
+
+    #[tokio::test]
+    async fn list_of_exactly_the_limit_is_read() {
+        let text = vec![b'x'; 100_000];
+        for (encoding, body) in [("identity", text.clone()), ("gzip", gzip(&text))] {
+            let whole = read(response(encoding, &body), text.len(), |_| {}).await;
+            assert_eq!(whole.unwrap().len(), text.len());
+            let error = read(response(encoding, &body), text.len() - 1, |_| {}).await;
+            assert!(error.unwrap_err().is_too_large(), "{encoding}");
         }
     }
 }

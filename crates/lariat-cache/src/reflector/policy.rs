@@ -173,7 +173,9 @@ impl ReflectorPolicy {
             return Decision::at_once(NextStep::Load);
         }
         // Counted, so that a kind that is too large for a watch list is listed in pages after some attempts.
-        if breaks_stream(end) {
+        if lacks_version(end) {
+            self.streaming.passed_over();
+        } else if breaks_stream(end) {
             self.streaming.broke_off();
         }
         self.failed(NextStep::Load, end, jitter)
@@ -331,6 +333,19 @@ pub(super) fn refuses_streaming(end: End) -> bool {
     }
 }
 
+/// Returns whether the server's watch cache is not at the present version (504, `Too large resource version`).
+///
+/// A watch list waits for the cache, three seconds at most, which many at once make slower. A list need not wait.
+fn lacks_version(end: End) -> bool {
+    matches!(
+        end,
+        End::Refused {
+            status: 504,
+            retry_after: Some(_)
+        }
+    )
+}
+
 /// Returns whether a watch list may have ended because of its size or form.
 ///
 /// A server that does not answer, is busy, or rejects credentials says nothing about that.
@@ -427,6 +442,11 @@ impl Streaming {
         self.broken += 1;
     }
 
+    /// Lets the next load be a list.
+    fn passed_over(&mut self) {
+        self.broken = ATTEMPTS;
+    }
+
     /// Records that all objects were read, by a list or a watch list.
     fn loaded(&mut self) {
         self.broken = 0;
@@ -492,6 +512,21 @@ mod tests {
         );
         assert!(!policy.streams(now + Duration::from_secs(1799)));
         assert!(policy.streams(now + Duration::from_secs(1800)));
+    }
+
+    #[test]
+    fn too_large_resource_version_is_followed_by_one_list() {
+        let mut policy = ReflectorPolicy::new(true, true);
+        let now = tokio::time::Instant::now().into_std();
+        let behind = End::Refused {
+            status: 504,
+            retry_after: Some(Duration::from_secs(1)),
+        };
+        let decision = decide(&mut policy, Stage::Stream, &[behind]);
+        assert!(decision.delay >= Duration::from_secs(1));
+        assert!(!policy.streams(now));
+        policy.loaded();
+        assert!(policy.streams(now));
     }
 
     #[test]

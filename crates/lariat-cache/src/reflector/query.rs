@@ -10,9 +10,13 @@ use crate::selection::Selection;
 /// The number of objects in a page: little memory beside the store, few requests.
 const PAGE_SIZE: usize = 500;
 
+/// The number after a page was too large.
+const SMALL_PAGE_SIZE: usize = 50;
+
 /// Creates queries for one selection of objects.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Queries {
+    page_size: usize,
     /// The encoded selectors, each preceded by an ampersand.
     selectors: String,
     /// The encoded label selector alone.
@@ -26,16 +30,22 @@ impl Queries {
         let fields = selection.fields().to_string();
         let labels = parameter("labelSelector", &selection.labels().to_string());
         Self {
+            page_size: PAGE_SIZE,
             selectors: labels.clone() + &parameter("fieldSelector", &fields),
             labels,
             fields,
         }
     }
 
+    /// Lets later lists have smaller pages.
+    pub(super) fn shrink_pages(&mut self) {
+        self.page_size = SMALL_PAGE_SIZE;
+    }
+
     /// Returns the query of the first page, or of the page after a token.
     pub(super) fn page(&self, continue_token: Option<&str>) -> String {
         // Without a version the list is consistent, so never older than what was read before.
-        let mut query = format!("limit={PAGE_SIZE}{}", self.selectors);
+        let mut query = format!("limit={}{}", self.page_size, self.selectors);
         if let Some(token) = continue_token {
             query.push_str(&format!("&continue={}", encode(token)));
         }
@@ -114,7 +124,7 @@ mod tests {
 
     #[test]
     fn tokens_are_escaped() {
-        let queries = Queries::default();
+        let queries = Queries::new(&Selection::all());
         assert_eq!(
             queries.page(Some("a+/=&b")),
             "limit=500&continue=a%2B%2F%3D%26b"
@@ -133,7 +143,7 @@ mod tests {
             "limit=1&resourceVersion=7&resourceVersionMatch=Exact&labelSelector=app%3Dx\
              &fieldSelector=spec.nodeName%3Dn%2Cmetadata.name%3Da"
         );
-        let all = Queries::default();
+        let all = Queries::new(&Selection::all());
         assert_eq!(
             all.one(Some("a"), None),
             "limit=1&fieldSelector=metadata.name%3Da"

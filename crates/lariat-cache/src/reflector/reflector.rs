@@ -4,28 +4,32 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::Response;
-use lariat_core::{ObjectKey, RawObject, ResourceVersion, describe};
+use lariat_core::{ResourceVersion, describe};
 use lariat_flight::{End, Reflected, Stage};
 use tokio::time;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span};
 
+use super::checks::Ended;
 use super::error::{self, ReflectorError};
 use super::intake::Intake;
+use super::page;
 use super::policy::{Attempt, Decision, ReflectorPolicy};
 use super::query::Queries;
 use super::rereads::Rereads;
 use super::server::SharedServer;
 use super::source::{ANSWER_TIMEOUT, Source, SourceBody, SourceRequest};
 use super::span;
+use super::standstill::Standstill;
 use super::stream::SilenceLimit;
+use super::watch::OpenWatch;
 use crate::flight::ReflectorFlight;
 use crate::publish::{Publisher, Reconnect, Segment, Trouble};
 use crate::selection::Selection;
 use crate::store::Content;
 
 /// What a reflector reads, and how.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Reading {
     pub(crate) selection: Selection,
     /// One of the selection's namespaces; `None` for all.
@@ -34,6 +38,10 @@ pub(crate) struct Reading {
     pub(crate) streams: bool,
     /// Whether lists may be compressed.
     pub(crate) gzip: bool,
+    /// How many bytes the body of a list may have, decompressed.
+    pub(crate) list_limit: usize,
+    /// Whether the other namespaces of the selection are used while this one is forbidden.
+    pub(crate) may_be_forbidden: bool,
     /// The version of the store, if it has objects of an earlier run.
     pub(crate) resume: Option<ResourceVersion>,
     /// What the reflectors of the factory know about the API server.
@@ -53,6 +61,9 @@ pub(crate) struct Reflector {
     pub(super) reading: Reading,
     pub(super) policy: ReflectorPolicy,
     pub(super) silence_limit: SilenceLimit,
+    pub(super) standstill: Standstill,
+    /// Whether the last watch was behind a write of this process, and none has passed it since.
+    pub(super) is_stale: bool,
     /// The version up to which the store was read.
     pub(super) reached: ResourceVersion,
     /// The last deletion that the watch reported, in the server's present history.
@@ -73,10 +84,12 @@ pub(crate) enum Exit {
 }
 
 /// The next step of a reflector.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum ReflectorStep {
     /// Read all objects.
     Load,
+    /// Follow the watch that has loaded all objects.
+    Follow(Box<OpenWatch>),
     Watch {
         since: ResourceVersion,
     },
@@ -88,26 +101,6 @@ pub(super) struct Failure {
     pub(super) error: ReflectorError,
     pub(super) next: ReflectorStep,
     pub(super) delay: Duration,
-}
-
-/// A deletion that a watch reported, with no object of the key since.
-#[derive(Debug, Clone)]
-pub(super) struct Ended {
-    pub(super) key: ObjectKey,
-    pub(super) version: ResourceVersion,
-}
-
-impl Ended {
-    pub(super) fn of(last: &RawObject) -> Self {
-        Self {
-            key: last.key().clone(),
-            version: last.version().clone(),
-        }
-    }
-
-    pub(super) fn key(&self) -> &ObjectKey {
-        &self.key
-    }
 }
 
 impl Reflector {
@@ -129,6 +122,8 @@ impl Reflector {
             // Objects of an earlier run may be from another history; an empty store has none.
             policy: ReflectorPolicy::new(reading.streams, publisher.store().is_empty()),
             silence_limit: SilenceLimit::default(),
+            standstill: Standstill::default(),
+            is_stale: false,
             reached: reading.resume.clone().unwrap_or_default(),
             last_ended: None,
             in_one_piece: false,
@@ -163,7 +158,7 @@ impl Reflector {
             // Cloned, because the step borrows the reflector while the other branches wait.
             let server = self.reading.server.clone();
             // A load is not cancelled by requests to list again: they are kept, and lead to another list after it.
-            let is_watching = matches!(step, ReflectorStep::Watch { .. });
+            let is_watching = !matches!(step, ReflectorStep::Load);
             // A clone too: waiting must not mark a request as served, which only the begin of a list does.
             let mut rereads = self.reading.rereads.clone();
             let outcome = tokio::select! {
@@ -207,6 +202,7 @@ impl Reflector {
         let (kind, namespace) = (self.progress.gvk(), self.reading.namespace.as_deref());
         match step {
             ReflectorStep::Load if self.policy.streams(now()) => span::watch(kind, namespace, None),
+            ReflectorStep::Follow(open) => open.span.clone(),
             ReflectorStep::Load => span::list(kind, namespace),
             ReflectorStep::Watch { since } if self.policy.is_verified() => {
                 span::watch(kind, namespace, Some(since))
@@ -216,9 +212,11 @@ impl Reflector {
     }
 
     async fn take(&mut self, step: ReflectorStep) -> Result<ReflectorStep, Failure> {
+        let starts = self.reading.server.starts.clone();
         match step {
-            ReflectorStep::Load if self.policy.streams(now()) => self.stream().await,
-            ReflectorStep::Load => match self.list().await {
+            ReflectorStep::Load if self.policy.streams(now()) => starts.admit(self.stream()).await,
+            ReflectorStep::Follow(open) => self.follow(*open).await,
+            ReflectorStep::Load => match starts.admit(self.list()).await {
                 Ok(since) => {
                     // Recorded for replays; the decision after a complete list is always a watch.
                     self.decide(Stage::List, End::Complete);
@@ -251,7 +249,7 @@ impl Reflector {
     /// Lists again, on request or after a change of the content filter.
     ///
     /// The cache keeps its objects meanwhile.
-    pub(super) fn reread(&mut self) -> ReflectorStep {
+    fn reread(&mut self) -> ReflectorStep {
         tracing::debug!(kind = %self.progress.gvk(), "the kind is listed again, on request or after a change of the content filter");
         self.progress.watch_ended();
         ReflectorStep::Load
@@ -311,6 +309,12 @@ impl Reflector {
     pub(super) fn failed(&mut self, error: &ReflectorError, delay: Duration) {
         self.progress.reconnects(error.reason());
         let kind = self.progress.gvk();
+        if let Some(namespace) = &self.reading.namespace
+            && self.reading.may_be_forbidden
+            && error.is_forbidden()
+        {
+            self.progress.forbidden(namespace);
+        }
         // The first expired version is usual, and has no delay.
         if delay.is_zero() {
             tracing::debug!(%kind, error = %describe(error), "the kind is listed again");
@@ -355,11 +359,16 @@ impl Reflector {
         let answer = async {
             let answer = self.source.get(&request).await;
             let response = answer.map_err(|source| ReflectorError::Unreachable { verb, source })?;
-            if response.status().is_success() {
-                Ok(response)
-            } else {
-                Err(error::refused(verb, response).await)
+            if !response.status().is_success() {
+                return Err(error::refused(verb, response).await);
             }
+            // Lists may be compressed; watches are not asked for that.
+            if request.watch && !matches!(page::encoding(response.headers()), Some("identity" | ""))
+            {
+                let detail = page::UNEXPECTED_ENCODING.to_owned();
+                return Err(ReflectorError::Malformed { verb, detail });
+            }
+            Ok(response)
         };
         let after = ANSWER_TIMEOUT;
         let answer = time::timeout(after, answer)

@@ -1,9 +1,15 @@
 //! What the reflectors of a factory share about their API server.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use lariat_core::ResourceVersion;
 use tokio::sync::watch;
 use tokio::time;
+
+use super::checks::SharedChecks;
+use super::starts::Starts;
 
 /// The time over which reflectors spread their retries once the server is back.
 const RETRY_SPREAD: Duration = Duration::from_secs(1);
@@ -25,22 +31,59 @@ pub(crate) struct SharedServer {
     read: u64,
     /// Counts the ends of outages.
     back: watch::Sender<u64>,
+    /// The newest version of any kind, if versions are numbers.
+    newest: Arc<AtomicU64>,
+    /// The places for loads, checks and new watches.
+    pub(super) starts: Starts,
+    /// The checks of the history of one kind.
+    pub(super) checks: SharedChecks,
 }
 
 impl Default for SharedServer {
     fn default() -> Self {
-        Self {
-            found: watch::Sender::new(0),
-            read: 0,
-            back: watch::Sender::new(0),
-        }
+        Self::new(Starts::default())
     }
 }
 
 impl SharedServer {
+    pub(crate) fn new(starts: Starts) -> Self {
+        Self {
+            found: watch::Sender::new(0),
+            read: 0,
+            back: watch::Sender::new(0),
+            newest: Arc::default(),
+            starts,
+            checks: SharedChecks::default(),
+        }
+    }
+
+    /// Returns the same for the reflectors of one kind, which share checks.
+    pub(crate) fn of_kind(&self) -> Self {
+        Self {
+            starts: self.starts.of_kind(),
+            checks: SharedChecks::default(),
+            ..self.clone()
+        }
+    }
+
+    /// Records a version of any kind.
+    pub(super) fn reached(&self, version: &ResourceVersion) {
+        if let Ok(number) = version.number() {
+            self.newest.fetch_max(number, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns whether any kind has reached a later version.
+    pub(super) fn is_beyond(&self, version: &ResourceVersion) -> bool {
+        let newest = self.newest.load(Ordering::Relaxed);
+        version.number().is_ok_and(|number| number < newest)
+    }
+
     /// Reports that the server has another history than this reflector has read.
     pub(super) fn restored(&self) {
         self.found.send_if_modified(|found| {
+            // Versions of the previous history may be later than those of this one.
+            self.newest.store(0, Ordering::Relaxed);
             // All reflectors detect the same restore, one after the other: only the first one gives it a number.
             let is_news = *found == self.read;
             *found += u64::from(is_news);

@@ -16,6 +16,11 @@ use tokio::time::{self, Instant};
 use super::error::{ReflectorError, Status};
 use super::source::{SourceBody, SourceError};
 
+/// The most bytes of a line, without its line feed, as in client-go.
+///
+/// etcd takes objects of 1.5 MiB by default.
+const LINE_LIMIT: usize = 16 * 1024 * 1024;
+
 /// How many available bytes are read before they are processed.
 const BATCH: usize = 256 * 1024;
 
@@ -34,6 +39,8 @@ pub(super) struct WatchStream {
     counted: usize,
     /// How long nothing may arrive before the watch is taken for dead.
     silence_limit: Duration,
+    /// When something new last arrived, and before that.
+    heard: [Instant; 2],
     /// The end of the watch; returned after the lines before it.
     end: Option<End>,
 }
@@ -50,13 +57,16 @@ impl WatchStream {
             received: 0,
             counted: 0,
             silence_limit,
+            heard: [Instant::now(); 2],
             end: None,
         }
     }
 
     /// Waits for bytes and reads all that are available; returns the end of the watch.
     ///
-    /// Cancel safe: dropping the future loses nothing.
+    /// # Cancel safety
+    ///
+    /// Cancel safe: what a dropped call has read is returned by the next one, without waiting.
     pub(super) async fn read(&mut self) -> Option<End> {
         self.read_within(None).await
     }
@@ -65,6 +75,10 @@ impl WatchStream {
     ///
     /// The bytes of a long list that arrive within a millisecond are read together.
     pub(super) async fn read_within(&mut self, silence_limit: Option<Duration>) -> Option<End> {
+        // A call that was dropped while it gathered more has left lines behind.
+        if self.received > self.counted {
+            return None;
+        }
         // The end was read together with lines, which have been processed by now.
         if let Some(end) = self.end.take() {
             return Some(end);
@@ -73,10 +87,12 @@ impl WatchStream {
         let after = silence_limit
             .unwrap_or(self.silence_limit)
             .min(self.silence_limit);
-        let Ok(first) = time::timeout(after, self.body.frame()).await else {
+        let [heard, _] = self.heard;
+        let Ok(first) = time::timeout_at(heard + after, self.body.frame()).await else {
             let verb = "watch";
             return Some(Err(ReflectorError::Silent { verb, after }));
         };
+        self.heard = [Instant::now(), heard];
         self.take_in(first);
         let is_long = self.received >= LOAD;
         if silence_limit.is_some() && is_long && self.end.is_none() && self.lines.len() < LOAD {
@@ -100,7 +116,10 @@ impl WatchStream {
             Some(Ok(frame)) => {
                 let data = frame.data_ref().map_or(&[][..], |data| data);
                 self.received += data.len();
-                self.lines.push(data);
+                if self.lines.push(data).is_err() {
+                    let (verb, part, limit) = ("watch", "line", LINE_LIMIT);
+                    self.end = Some(Err(ReflectorError::TooLarge { verb, part, limit }));
+                }
             }
             Some(Err(source)) => {
                 let verb = "watch";
@@ -119,11 +138,21 @@ impl WatchStream {
         self.lines.next()
     }
 
+    /// Records that what arrived last was nothing new, so that it does not interrupt the silence.
+    pub(super) fn heard_nothing_new(&mut self) {
+        let [_, before] = self.heard;
+        self.heard = [before; 2];
+    }
+
     /// Changes how long nothing may arrive.
     pub(super) fn set_silence_limit(&mut self, silence_limit: Duration) {
         self.silence_limit = silence_limit;
     }
 }
+
+/// The error of a line above the limit.
+#[derive(Debug)]
+pub(super) struct LongLine;
 
 /// Buffers the bytes of a stream and splits them at line feeds.
 #[derive(Debug, Default)]
@@ -135,8 +164,31 @@ pub(super) struct Lines {
 
 impl Lines {
     /// Appends a chunk, copied: a slice would keep the whole read buffer of the connection alive.
-    pub(super) fn push(&mut self, chunk: &[u8]) {
-        self.buffer.extend_from_slice(chunk);
+    ///
+    /// Fails if a line is too long; then its beginning is dropped, and nothing more may be appended.
+    pub(super) fn push(&mut self, chunk: &[u8]) -> Result<(), LongLine> {
+        for piece in chunk.chunks(LINE_LIMIT) {
+            self.buffer.extend_from_slice(piece);
+            self.check_length()?;
+        }
+        Ok(())
+    }
+
+    fn check_length(&mut self) -> Result<(), LongLine> {
+        if self.buffer.len() <= LINE_LIMIT {
+            return Ok(());
+        }
+        // Seldom: only a buffer of this size is searched again, for its last line feed and the lines before it.
+        let mut start = 0;
+        for end in memchr::memchr_iter(b'\n', &self.buffer).chain([self.buffer.len()]) {
+            if end - start > LINE_LIMIT {
+                self.buffer.truncate(start);
+                self.searched = self.searched.min(start);
+                return Err(LongLine);
+            }
+            start = end + 1;
+        }
+        Ok(())
     }
 
     /// Returns the number of buffered bytes.
@@ -406,6 +458,7 @@ impl SilenceLimit {
 
 #[cfg(test)]
 mod tests {
+    use futures::StreamExt;
     use proptest::prelude::*;
 
     use super::*;
@@ -543,8 +596,78 @@ mod tests {
     #[test]
     fn bytes_that_are_not_utf_8_are_replaced() {
         let mut lines = Lines::default();
-        lines.push(b"{\"a\":\"\xc3\xa4\xff\"}\n");
+        lines.push(b"{\"a\":\"\xc3\xa4\xff\"}\n").unwrap();
         assert_eq!(lines.next().unwrap(), "{\"a\":\"ä\u{fffd}\"}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn lines_of_dropped_read_are_returned_by_the_next() {
+        let minute = Some(Duration::from_secs(60));
+        let (sender, frames) = futures::channel::mpsc::unbounded();
+        let send = |data: Vec<u8>| sender.unbounded_send(Ok(Frame::data(data.into()))).unwrap();
+        let body = http_body_util::StreamBody::new(frames);
+        let mut stream = WatchStream::new(body.boxed_unsync(), Duration::from_secs(60));
+        // A long list, whose further lines are gathered.
+        send([&[b'x'; LOAD][..], b"\n"].concat());
+        assert!(stream.read_within(minute).await.is_none());
+        stream.newly_received();
+        while stream.next_line().is_some() {}
+        send(b"end\n".to_vec());
+        assert!(
+            stream.read_within(minute).now_or_never().is_none(),
+            "it gathers, and is dropped"
+        );
+        let again = stream.read_within(minute).now_or_never();
+        assert!(again.is_some_and(|end| end.is_none()), "it need not wait");
+        assert_eq!(stream.next_line().unwrap(), "end");
+    }
+
+    /// Counts the bytes that are buffered for an endless line, which comes in frames of a size.
+    async fn buffered(frame: usize) -> (usize, ReflectorError) {
+        let frames =
+            futures::stream::repeat_with(move || Ok(Frame::data(Bytes::from(vec![b'x'; frame]))));
+        let first = futures::stream::iter([Ok(Frame::data(Bytes::from_static(b"first\n")))]);
+        let body = http_body_util::StreamBody::new(first.chain(frames)).boxed_unsync();
+        let mut stream = WatchStream::new(body, Duration::from_secs(60));
+        let (mut most, mut lines) = (0, 0);
+        loop {
+            if let Some(end) = stream.read().await {
+                assert_eq!(lines, 1, "the line before the endless one is read");
+                return (most, end.expect_err("it is no usual end"));
+            }
+            most = most.max(stream.lines.buffer.capacity());
+            stream.newly_received();
+            while stream.next_line().is_some() {
+                lines += 1;
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn endless_watch_line_ends_with_an_error_that_names_the_limit() {
+        for frame in [1_000_000, 40 * LINE_LIMIT / 10] {
+            let (most, error) = buffered(frame).await;
+            assert!(most <= 3 * LINE_LIMIT, "{most} bytes of frames of {frame}");
+            let expected = "watch: the answer is too large: a line has more than 16777216 bytes";
+            assert_eq!(error.to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn watch_line_of_exactly_the_limit_is_read() {
+        let mut lines = Lines::default();
+        let line = vec![b'x'; LINE_LIMIT];
+        for _ in 0..2 {
+            lines.push(&line[..LINE_LIMIT / 2]).unwrap();
+            lines.push(&line[LINE_LIMIT / 2..]).unwrap();
+            assert!(lines.next().is_none());
+            lines.push(b"\nnext\n").unwrap();
+            assert_eq!(lines.next().unwrap().len(), LINE_LIMIT);
+            assert_eq!(lines.next().unwrap(), "next");
+        }
+        lines.push(&line).unwrap();
+        assert!(lines.push(b"x\n").is_err());
+        assert!(lines.next().is_none(), "its beginning is no line");
     }
 
     proptest! {
@@ -556,7 +679,7 @@ mod tests {
             cuts.sort_unstable();
             let (mut lines, mut read, mut start) = (Lines::default(), Vec::new(), 0);
             for end in cuts.into_iter().chain([text.len()]) {
-                lines.push(&text.as_bytes()[start..end]);
+                lines.push(&text.as_bytes()[start..end]).unwrap();
                 start = end;
                 while let Some(line) = lines.next() {
                     read.push(String::from_utf8(line.to_vec()).unwrap());

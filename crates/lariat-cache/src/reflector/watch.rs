@@ -2,17 +2,21 @@
 
 use std::time::Duration;
 
+use http::Response;
 use lariat_core::{ResourceVersion, describe};
 use lariat_flight::{End, NextStep, Reflected, Stage};
 use tokio::task;
 use tokio::time::{self, Instant};
+use tracing::Span;
 
 use super::cursor::Cursor;
 use super::error::ReflectorError;
 use super::policy::{self, Attempt, Decision, SHORTEST_WATCH};
 use super::reflector::{Failure, Reflector, ReflectorStep};
+use super::source::SourceBody;
 use super::span;
 use super::stream::{End as StreamEnd, WatchStream};
+use crate::client::Connection;
 use crate::publish::{Phase, Reconnect};
 
 /// The minimum duration that is requested for a watch.
@@ -29,6 +33,24 @@ const INITIAL_SILENCE: Duration = Duration::from_secs(10);
 /// How long nothing must arrive before recently changed objects are packed.
 const REST: Duration = Duration::from_secs(1);
 
+/// An open watch, and how far it is.
+pub(super) struct OpenWatch {
+    stream: WatchStream,
+    pub(super) cursor: Cursor,
+    /// The connection, unless the source has its own.
+    connection: Option<Connection>,
+    opened: Instant,
+    /// The span of the request.
+    pub(super) span: Span,
+}
+
+impl std::fmt::Debug for OpenWatch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = f.debug_struct("OpenWatch");
+        debug.field("cursor", &self.cursor).finish_non_exhaustive()
+    }
+}
+
 impl Reflector {
     /// Watches from a version until the watch ends.
     pub(super) async fn watch(&mut self, since: ResourceVersion) -> Result<ReflectorStep, Failure> {
@@ -37,26 +59,46 @@ impl Reflector {
         });
         let timeout = watch_timeout();
         let request = self.request(self.queries.watch(&since, timeout), true);
-        let response = match self.open(request).await {
+        let starts = self.reading.server.starts.clone();
+        let response = match starts.admit(self.open(request)).await {
             Ok(response) => response,
             Err(error) => {
                 let decision = self.decide(Stage::Watch, error.end());
                 return Err(Failure::of(error, decision, since));
             }
         };
-        self.progress.watch_opened();
+        self.progress.watch_opened(self.is_stale);
         let store = self.publisher.store();
         // Before any event is applied: the new watch may report late what the previous one lost.
         store.watch_opened(self.reading.namespace.as_deref());
-        let stream = WatchStream::new(
-            response.into_body(),
-            self.silence_limit.for_timeout(timeout),
-        );
-        let cursor = Cursor::at(since, timeout);
-        self.follow(stream, cursor).await
+        let mut open = self.opened(response, Cursor::at(since, timeout), timeout);
+        if !self.progress.is_synced()
+            && let Some(end) = self.confirm(&mut open).await
+        {
+            return self.watch_ended(open, end).await;
+        }
+        self.follow(open).await
     }
 
-    /// Watches from the beginning: all objects, then changes (a watch list).
+    fn opened(
+        &self,
+        response: Response<SourceBody>,
+        cursor: Cursor,
+        timeout: Duration,
+    ) -> OpenWatch {
+        OpenWatch {
+            connection: response.extensions().get().cloned(),
+            stream: WatchStream::new(
+                response.into_body(),
+                self.silence_limit.for_timeout(timeout),
+            ),
+            cursor,
+            opened: Instant::now(),
+            span: Span::current(),
+        }
+    }
+
+    /// Loads all objects by a watch from the beginning (a watch list), which is followed then.
     ///
     /// If the server does not support that, or sends no end marker, lists are used for a while.
     pub(super) async fn stream(&mut self) -> Result<ReflectorStep, Failure> {
@@ -69,14 +111,23 @@ impl Reflector {
             Ok(response) => response,
             Err(error) => return self.without_streaming(error, Duration::ZERO),
         };
-        self.progress.watch_opened();
-        let stream = WatchStream::new(
-            response.into_body(),
-            self.silence_limit.for_timeout(timeout),
-        );
-        let mut cursor = Cursor::new(timeout);
-        (cursor.loading, cursor.last_new) = (Some(loading), Some(Instant::now()));
-        self.follow(stream, cursor).await
+        self.progress.watch_opened(self.is_stale);
+        let cursor = Cursor::loading(loading, timeout);
+        let mut open = self.opened(response, cursor, timeout);
+        let end = self.until_loaded(&mut open).await;
+        let is_loaded = open.cursor.loading.is_none();
+        match end {
+            Ok(()) if is_loaded => Ok(ReflectorStep::Follow(Box::new(open))),
+            // The lines after the end marker.
+            Err(error) if is_loaded => self.watch_ended(open, Err(error)).await,
+            // The end marker has not come, so the store is incomplete and nothing can continue from here.
+            end => {
+                span::received(open.cursor.lines);
+                self.progress.watch_ended();
+                let error = end.err().unwrap_or(ReflectorError::EndedImmediately);
+                self.without_streaming(error, open.opened.elapsed())
+            }
+        }
     }
 
     /// Decides about the next step after a watch list that ended before its end marker.
@@ -102,27 +153,21 @@ impl Reflector {
     }
 
     /// Applies the events of a watch until it ends, and decides about the next step.
-    pub(super) async fn follow(
+    pub(super) async fn follow(&mut self, mut open: OpenWatch) -> Result<ReflectorStep, Failure> {
+        let end = self.until_end(&mut open).await;
+        self.watch_ended(open, end).await
+    }
+
+    /// Decides about the next step after a watch of a loaded store.
+    async fn watch_ended(
         &mut self,
-        mut stream: WatchStream,
-        mut cursor: Cursor,
+        open: OpenWatch,
+        end: StreamEnd,
     ) -> Result<ReflectorStep, Failure> {
-        let opened = Instant::now();
-        let end = self.until_end(&mut stream, &mut cursor).await;
+        let cursor = open.cursor;
         span::received(cursor.lines);
-        if cursor.is_reread {
-            return Ok(self.reread());
-        }
         self.progress.watch_ended();
-        // The end marker has not come, so the store is incomplete and nothing can continue from here.
-        if cursor.loading.is_some() {
-            let error = match end {
-                Ok(()) => ReflectorError::EndedImmediately,
-                Err(error) => error,
-            };
-            return self.without_streaming(error, opened.elapsed());
-        }
-        let lasted = opened.elapsed();
+        let lasted = open.opened.elapsed();
         // The server accepts watches but closes them: without this it would be a hot loop.
         let end = match end {
             Ok(()) if lasted < SHORTEST_WATCH && !cursor.has_events => {
@@ -137,8 +182,12 @@ impl Reflector {
         if cursor.has_events {
             self.in_one_piece &= policy::is_useless(reason);
         }
-        if reason == End::Silent {
+        if end.as_ref().is_err_and(ReflectorError::is_silent) {
             self.silence_limit.passed();
+            // The next request is sent on a fresh connection, which may lead to another server.
+            if let Some(connection) = &open.connection {
+                connection.is_silent();
+            }
         }
         let decision = self.decide_after(&Attempt {
             stage: Stage::Watch,
@@ -162,52 +211,69 @@ impl Reflector {
     /// Reports that a watch ended without the server closing it.
     fn interrupted(&mut self, error: &ReflectorError) {
         self.progress.reconnects(error.reason());
-        self.progress.interrupted(describe(error));
+        if error.is_stale() {
+            // Until the watch has passed the write, whatever is opened meanwhile.
+            self.is_stale = true;
+            self.progress.failed(&error.trouble(), None);
+        } else {
+            self.progress.interrupted(describe(error));
+        }
+    }
+
+    /// Waits until the first watch of a store from an earlier run shows that its version is still valid.
+    ///
+    /// A watch that stays open for a second shows that. Returns the end of the watch, if it ends before.
+    async fn confirm(&mut self, open: &mut OpenWatch) -> Option<StreamEnd> {
+        if let Ok(Some(end)) = time::timeout(CONFIRMATION, open.stream.read()).await {
+            return Some(end);
+        }
+        if let Err(error) = self.take_in(&mut open.stream, &mut open.cursor) {
+            return Some(Err(error));
+        }
+        self.progress.enter(Phase::Synced);
+        None
+    }
+
+    /// Applies the initial objects of a watch list, up to the end marker.
+    async fn until_loaded(&mut self, open: &mut OpenWatch) -> StreamEnd {
+        while open.cursor.loading.is_some() {
+            match open.stream.read_within(Some(INITIAL_SILENCE)).await {
+                None => {}
+                // The server sends initial objects, but not the marker of their end.
+                Some(Err(ReflectorError::Silent { .. })) => {
+                    return Err(ReflectorError::NoEndMarker);
+                }
+                Some(end) => return end,
+            }
+            self.take_in(&mut open.stream, &mut open.cursor)?;
+            task::consume_budget().await;
+            // Changes keep arriving and hide that the marker does not come.
+            let is_stale = |last_new: Instant| last_new.elapsed() >= INITIAL_SILENCE;
+            if open.cursor.loading.is_some() && open.cursor.last_new.is_some_and(is_stale) {
+                return Err(ReflectorError::NoEndMarker);
+            }
+        }
+        Ok(())
     }
 
     /// Applies the events of a watch until it ends.
-    async fn until_end(&mut self, stream: &mut WatchStream, cursor: &mut Cursor) -> StreamEnd {
-        if cursor.loading.is_none() && !self.progress.is_synced() {
-            // The store was loaded from an earlier run; a watch that stays open shows that its version is still valid.
-            if let Ok(Some(end)) = time::timeout(CONFIRMATION, stream.read()).await {
-                return end;
-            }
-            self.take_in(stream, cursor)?;
-            self.progress.enter(Phase::Synced);
-        }
-        let mut rereads = self.reading.rereads.clone();
+    async fn until_end(&mut self, open: &mut OpenWatch) -> StreamEnd {
         loop {
-            let silence_limit = cursor.loading.is_some().then_some(INITIAL_SILENCE);
             let read = tokio::select! {
                 biased;
-                // A load is not cancelled, as in `run_until`.
-                () = rereads.next(), if cursor.loading.is_none() => {
-                    cursor.is_reread = true;
-                    return Ok(());
-                }
-                read = stream.read_within(silence_limit) => read,
+                read = open.stream.read() => read,
                 // A quiet second: packing now delays no event, and handlers have read the new states.
                 () = time::sleep(REST), if self.publisher.store().has_waiting() => {
                     self.publisher.rest();
                     continue;
                 }
             };
-            match read {
-                None => {}
-                // The server sends initial objects, but not the marker of their end.
-                Some(Err(ReflectorError::Silent { .. })) if silence_limit.is_some() => {
-                    return Err(ReflectorError::NoEndMarker);
-                }
-                Some(end) => return end,
+            if let Some(end) = read {
+                return end;
             }
-            self.take_in(stream, cursor)?;
+            self.take_in(&mut open.stream, &mut open.cursor)?;
             // If bytes are always available, nothing else in this loop yields to other tasks.
             task::consume_budget().await;
-            // Changes keep arriving and hide that the marker does not come.
-            let is_stale = |last_new: Instant| last_new.elapsed() >= INITIAL_SILENCE;
-            if cursor.loading.is_some() && cursor.last_new.is_some_and(is_stale) {
-                return Err(ReflectorError::NoEndMarker);
-            }
         }
     }
 }

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures::future::BoxFuture;
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kube::Client;
 use kube::client::Body;
-use serde::de::DeserializeOwned;
+use kube::core::Status;
 use tokio::runtime::Handle;
 use tower::{BoxError, Service};
 
@@ -65,27 +66,60 @@ impl CountedClient {
         answer
     }
 
-    /// Sends a request and reads its answer as text.
+    /// Sends a request and reads its answer as text of at most `limit` bytes.
     pub(crate) async fn request_text(
         &self,
-        mut request: Request<Vec<u8>>,
+        request: Request<Vec<u8>>,
+        limit: usize,
     ) -> Result<String, kube::Error> {
-        let counting = self.totals.begin(&mut request);
-        let answer = self.client.request_text(request).await;
-        counting.answered(&answer, |_| http::StatusCode::OK);
-        answer
+        let answer = self.send(request.map(Body::from)).await?;
+        let (parts, body) = answer.into_parts();
+        if parts.status.is_client_error() || parts.status.is_server_error() {
+            return Err(refused(parts.status, body).await);
+        }
+        let body = read(body, limit).await?;
+        String::from_utf8(body).map_err(kube::Error::FromUtf8)
     }
+}
 
-    /// Sends a request and reads its answer as a type.
-    pub(crate) async fn request<T: DeserializeOwned>(
-        &self,
-        mut request: Request<Vec<u8>>,
-    ) -> Result<T, kube::Error> {
-        let counting = self.totals.begin(&mut request);
-        let answer = self.client.request(request).await;
-        counting.answered(&answer, |_| http::StatusCode::OK);
-        answer
-    }
+/// How many bytes of an error's body are read at most.
+const ERROR_LIMIT: usize = 1024 * 1024;
+
+/// How many characters of a body that is not a `Status` an error contains.
+const SHOWN: usize = 300;
+
+/// The error of an answer above its limit.
+#[derive(Debug, thiserror::Error)]
+#[error("the answer is too large: it has more than {limit} bytes")]
+struct TooLarge {
+    limit: usize,
+}
+
+async fn read(body: Body, limit: usize) -> Result<Vec<u8>, kube::Error> {
+    let read = Limited::new(body, limit).collect().await;
+    let body = read.map_err(|error| {
+        if error.is::<LengthLimitError>() {
+            kube::Error::Service(TooLarge { limit }.into())
+        } else {
+            kube::Error::Service(error)
+        }
+    })?;
+    Ok(body.to_bytes().into())
+}
+
+/// Reads the body of an error, as kube does, but not for ever.
+async fn refused(status: StatusCode, body: Body) -> kube::Error {
+    let body = match read(body, ERROR_LIMIT).await {
+        Ok(body) => body,
+        Err(error) => return error,
+    };
+    let known = serde_json::from_slice::<Status>(&body);
+    let status = known.unwrap_or_else(|_| {
+        let text = String::from_utf8_lossy(&body);
+        let text: String = text.trim().chars().take(SHOWN).collect();
+        Status::failure(&text, "Failed to parse error data").with_code(status.as_u16())
+    });
+    kube::Error::Api(status.boxed())
 }
 
 impl Service<Request<Body>> for CountedClient {
@@ -100,5 +134,49 @@ impl Service<Request<Body>> for CountedClient {
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let counted = self.clone();
         Box::pin(async move { Ok(counted.send(request).await?) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use bytes::Bytes;
+    use futures::StreamExt;
+    use http_body::Frame;
+    use http_body_util::StreamBody;
+    use lariat_core::describe;
+
+    use super::*;
+
+    /// Sends a request that is answered with a status and spaces without end; returns the error and the bytes sent.
+    async fn endless(status: u16, limit: usize) -> (kube::Error, usize) {
+        let sent = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let count = Arc::clone(&sent);
+        let service = tower::service_fn(move |_: Request<Body>| {
+            let count = Arc::clone(&count);
+            let frames = futures::stream::repeat_with(move || {
+                count.fetch_add(10_000, std::sync::atomic::Ordering::Relaxed);
+                Ok::<_, Infallible>(Frame::data(Bytes::from_static(&[b' '; 10_000])))
+            });
+            let mut answer = Response::new(StreamBody::new(frames.boxed()));
+            *answer.status_mut() = StatusCode::from_u16(status).expect("it is a status");
+            async move { Ok::<_, Infallible>(answer) }
+        });
+        let client = CountedClient::new(Client::new(service, "default"));
+        let request = Request::get("/apis").body(Vec::new()).expect("it is one");
+        let error = client.request_text(request, limit).await;
+        let sent = sent.load(std::sync::atomic::Ordering::Relaxed);
+        (error.expect_err("it has no end"), sent)
+    }
+
+    #[tokio::test]
+    async fn answer_without_end_fails_at_its_limit() {
+        for (status, limit, most) in [(200, 50_000, 60_000), (503, 50_000, ERROR_LIMIT + 20_000)] {
+            let (error, sent) = endless(status, limit).await;
+            let error = describe(&error);
+            assert!(error.contains("the answer is too large"), "{error}");
+            assert!(sent <= most, "{sent} bytes were read");
+        }
     }
 }

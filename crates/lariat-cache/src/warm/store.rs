@@ -24,6 +24,9 @@ use crate::store::Store;
 /// The timeout of the request that identifies the cluster.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How many bytes the answer may have.
+const NAMESPACE_LIMIT: usize = 4 * 1024 * 1024;
+
 /// The first and the longest delay before an unanswered request is repeated.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));
 
@@ -287,10 +290,11 @@ impl ClusterUid {
             uid: String,
         }
         let request = Request::get("/api/v1/namespaces/kube-system").body(Vec::new());
-        let sent = self.client.request::<Namespace>(request?);
+        let sent = self.client.request_text(request?, NAMESPACE_LIMIT);
         let answer = time::timeout(ANSWER_TIMEOUT, sent).await;
-        let namespace = answer.map_err(|_| format!("no answer within {ANSWER_TIMEOUT:?}"))?;
-        Ok(namespace?.metadata.uid)
+        let text = answer.map_err(|_| format!("no answer within {ANSWER_TIMEOUT:?}"))?;
+        let namespace: Namespace = serde_json::from_str(&text?).map_err(kube::Error::SerdeError)?;
+        Ok(namespace.metadata.uid)
     }
 }
 

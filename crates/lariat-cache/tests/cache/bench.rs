@@ -22,6 +22,18 @@ pub(crate) fn config_maps() -> Gvk {
     Gvk::new("", "v1", "ConfigMap")
 }
 
+/// A body of any type, for services that answer themselves or pass answers on.
+pub(crate) type AnyBody = http_body_util::combinators::UnsyncBoxBody<bytes::Bytes, tower::BoxError>;
+
+pub(crate) fn any_body<B>(body: B) -> AnyBody
+where
+    B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
+    B::Error: Into<tower::BoxError>,
+{
+    use http_body_util::BodyExt;
+    body.map_err(Into::into).boxed_unsync()
+}
+
 pub(crate) async fn cluster() -> Cluster {
     Cluster::builder()
         .start()

@@ -12,6 +12,7 @@ use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
 use lariat_core::{Gvk, ObjectKey};
 use serde_json::json;
 use tokio::time;
+use tower_service::Service;
 
 use crate::bench::{
     MINUTE, Recorder, Writer, cached, client_as, cluster, config_maps, eventually, factory,
@@ -385,4 +386,38 @@ async fn a_cluster_that_is_the_same_after_an_outage_is_not_read_again() {
         bench.converges().await;
     }
     assert_eq!(bench.informer.status().loads, loads);
+}
+
+/// A client whose Secrets are those of one cluster, and everything else of another one.
+fn of_two(secrets: &Cluster, others: &Cluster) -> kube::Client {
+    let services = [secrets.service(), others.service()];
+    let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        let is_other = usize::from(!request.uri().path().ends_with("/secrets"));
+        services[is_other].clone().call(request)
+    });
+    kube::Client::new(service, "default")
+}
+
+/// The second restore is found while a watch list of the first one is still followed.
+#[tokio::test(start_paused = true)]
+async fn each_restore_found_by_another_kind_cuts_a_followed_watch_list() {
+    let (calm, restored) = (cluster().await, cluster().await);
+    let writer = Writer::new(restored.client());
+    writer.create("a").await;
+    let factory = factory(of_two(&calm, &restored));
+    let maps = factory.for_kind(config_maps());
+    let secrets = factory.for_kind(Gvk::new("", "v1", "Secret"));
+    factory.start();
+    factory.wait_for_sync(MINUTE).await.expect("it syncs");
+    for loads in [2, 3] {
+        let backup = restored.snapshot();
+        for value in ["1", "2", "3"] {
+            writer.change("a", value).await;
+        }
+        eventually(async || cached(&maps), writer.truth().await).await;
+        restored.rewind_to(&backup).await.expect("restored");
+        time::sleep(MINUTE).await;
+        assert_eq!(cached(&maps), writer.truth().await);
+        assert_eq!(secrets.status().loads, loads);
+    }
 }

@@ -242,9 +242,13 @@ pub(crate) fn object(name: &str, version: u64) -> String {
 /// A page of a list.
 pub(crate) fn list(version: u64, token: &str, names: &[&str]) -> Answer {
     let items: Vec<String> = names.iter().map(|name| object(name, version)).collect();
+    Answer::Whole(200, Vec::new(), list_text(version, token, &items))
+}
+
+/// The JSON of a page.
+pub(crate) fn list_text(version: u64, token: &str, items: &[String]) -> String {
     let metadata = format!(r#"{{"resourceVersion":"{version}","continue":"{token}"}}"#);
-    let text = format!(r#"{{"metadata":{metadata},"items":[{}]}}"#, items.join(","));
-    Answer::Whole(200, Vec::new(), text)
+    format!(r#"{{"metadata":{metadata},"items":[{}]}}"#, items.join(","))
 }
 
 /// A line of a watch.

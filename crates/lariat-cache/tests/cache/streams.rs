@@ -291,3 +291,21 @@ async fn a_server_that_fails_at_streams_whatever_it_says_is_listed_before_long()
         assert_eq!(bench.script.lists(), 1);
     }
 }
+
+/// Its watch cache has not reached the version that etcd has: `Too large resource version`.
+#[tokio::test(start_paused = true)]
+async fn watch_list_that_is_refused_for_its_version_is_replaced_by_a_list() {
+    let bench = start(move |ask| match ask.watch {
+        true if streams(ask) => {
+            let text = r#"{"kind":"Status","status":"Failure","code":504,"reason":"Timeout",
+                "message":"Too large resource version: 9, current: 5",
+                "details":{"retryAfterSeconds":1}}"#;
+            Answer::Whole(504, Vec::new(), text.to_owned())
+        }
+        false => list(10, "", &["a"]),
+        true => quiet(),
+    });
+    time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(bench.informer.status().phase, Phase::Synced);
+    assert_eq!((bench.script.lists(), bench.script.watches()), (1, 2));
+}

@@ -2,22 +2,25 @@
 
 use std::error::Error;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::FutureExt;
 use http::{Request, Response};
-use http_body::Frame;
+use http_body::{Body as _, Frame};
 use hyper::body::Incoming;
 use hyper::client::conn::http2::SendRequest;
 use kube::client::Body;
 use parking_lot::Mutex;
 use tokio::time::Instant;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tower::BoxError;
 
 use super::super::request::Length;
-use super::open::{Http2, streams};
+use super::health::{Health, Sign, Suspicion};
+use super::open::Http2;
 
 /// How many requests share a connection at most.
 ///
@@ -26,8 +29,7 @@ const SHARED_BY: usize = 100;
 
 /// How long a connection may be idle, unless it is the only one.
 const IDLE_FOR: Duration = Duration::from_secs(90);
-/// A connection accepts no more requests after one was cancelled so late. The time counts from the request, without an
-/// answer: the connection may be dead.
+/// A connection is suspect after a request was cancelled that waited so long for its answer, or for the rest of it.
 const UNANSWERED: Duration = Duration::from_secs(30);
 
 /// A connection.
@@ -38,6 +40,8 @@ pub(super) struct Line {
     /// The number of the certificates that it was opened with.
     number: u64,
     load: Mutex<Load>,
+    /// Cancelled to move the watches to another connection.
+    moved: CancellationToken,
 }
 
 /// The requests of a connection.
@@ -49,14 +53,13 @@ struct Load {
     /// Whether it accepts no more requests, and is closed when the last one has ended.
     is_retired: bool,
     idle_since: Instant,
+    health: Health,
 }
 
 /// A slot on a connection, reserved for a request until its answer has been read.
 pub(super) struct Share {
     line: Arc<Line>,
     length: Length,
-    asked: Instant,
-    is_answered: bool,
 }
 
 /// The reason for which a request on a connection failed.
@@ -73,6 +76,7 @@ impl Line {
             connection,
             number,
             load: Mutex::new(Load::new()),
+            moved: CancellationToken::new(),
         })
     }
 
@@ -87,20 +91,27 @@ impl Line {
 
     /// Returns whether the connection accepts no requests at all.
     pub(super) fn takes_none(&self) -> bool {
-        self.is_closed() || streams(&self.connection) == 0
+        self.is_closed() || self.connection.streams() == 0
     }
 
     /// Reserves a slot, if there is one.
     pub(super) fn claim(self: &Arc<Self>, length: Length) -> Option<Share> {
         // The server may change its limit at any time.
-        let limit = streams(&self.connection);
-        let asked = Instant::now();
+        let limit = self.connection.streams();
         self.load.lock().claim(length, limit).then(|| Share {
             line: Arc::clone(self),
             length,
-            asked,
-            is_answered: false,
         })
+    }
+
+    /// Calls a function with the judgement of the connection.
+    pub(super) fn health<T>(&self, call: impl FnOnce(&mut Health) -> T) -> T {
+        call(&mut self.load.lock().health)
+    }
+
+    /// Ends the watches, so that their readers open them again on another connection.
+    pub(super) fn move_watches(&self) {
+        self.moved.cancel();
     }
 
     pub(super) fn is_used(&self) -> bool {
@@ -110,7 +121,9 @@ impl Line {
     /// Returns whether an idle connection is kept for further requests.
     pub(super) fn waits(&self, has_another: bool) -> bool {
         let load = self.load.lock();
-        !load.is_retired && (!has_another || load.idle_since.elapsed() < IDLE_FOR)
+        !load.is_retired
+            && !load.health.is_replaced()
+            && (!has_another || load.idle_since.elapsed() < IDLE_FOR)
     }
 }
 
@@ -122,6 +135,7 @@ impl Load {
             most: SHARED_BY,
             is_retired: false,
             idle_since: Instant::now(),
+            health: Health::default(),
         }
     }
 
@@ -135,7 +149,7 @@ impl Load {
             Length::Brief => 0,
             Length::Lasting => reserve(limit).saturating_sub(self.brief),
         };
-        if self.is_retired || self.used() + kept_free >= limit {
+        if self.is_retired || self.health.is_replaced() || self.used() + kept_free >= limit {
             return false;
         }
         match length {
@@ -146,11 +160,7 @@ impl Load {
     }
 
     /// Records that a request has ended.
-    ///
-    /// `unanswered` is how long it waited for an answer that did not come.
-    fn give_back(&mut self, length: Length, unanswered: Option<Duration>) {
-        // The next request would wait for an answer too.
-        self.is_retired |= unanswered.is_some_and(|waited| waited >= UNANSWERED);
+    fn give_back(&mut self, length: Length) {
         match length {
             Length::Brief => self.brief -= 1,
             Length::Lasting => self.lasting -= 1,
@@ -175,29 +185,36 @@ fn reserve(limit: usize) -> usize {
 }
 
 impl Share {
-    pub(super) async fn send(
-        mut self,
-        request: Request<Body>,
-    ) -> Result<Response<Answer>, SendError> {
+    pub(super) async fn send(self, request: Request<Body>) -> Result<Response<Answer>, SendError> {
         let mut send = self.line.send.clone();
+        let length = self.length;
+        let mut waiting = Waiting {
+            share: Some(self),
+            since: Some(Instant::now()),
+        };
         match send.try_send_request(request).await {
-            Ok(response) => {
-                self.is_answered = true;
+            Ok(mut response) => {
+                let sign = Sign::of(length, response.status());
+                waiting.since = None;
+                let moved = waiting.answered(sign);
+                let connection = Connection(waiting.line());
+                response.extensions_mut().insert(connection);
+                if response.body().is_end_stream() {
+                    waiting.end(sign);
+                }
                 Ok(response.map(|body| Answer {
                     body,
-                    share: Some(self),
+                    waiting,
+                    sign,
+                    moved,
                 }))
             }
             Err(mut error) => {
-                self.is_answered = true;
+                waiting.since = None;
                 let was_sent = error.take_message().is_none();
                 let error = error.into_error();
                 let refusal = refusal(&error);
-                if refusal == Some(Refusal::Stream) {
-                    self.line.load.lock().refused();
-                } else if refusal == Some(Refusal::Connection) {
-                    self.line.load.lock().is_retired = true;
-                }
+                waiting.failed(refusal, was_sent);
                 if was_sent && refusal.is_none() {
                     Err(SendError::Failed(error.into()))
                 } else {
@@ -210,8 +227,84 @@ impl Share {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        let unanswered = (!self.is_answered).then(|| self.asked.elapsed());
-        self.line.load.lock().give_back(self.length, unanswered);
+        self.line.load.lock().give_back(self.length);
+    }
+}
+
+/// A slot, and since when its request has been waiting.
+struct Waiting {
+    /// `None` once the answer has ended.
+    share: Option<Share>,
+    since: Option<Instant>,
+}
+
+impl Waiting {
+    /// Records the head of an answer; returns the wait for a move of the watch, if it is one.
+    fn answered(&self, sign: Sign) -> Option<Moved> {
+        let share = self.share.as_ref()?;
+        // An answer shows that the server works once it was read to its end.
+        if sign == Sign::Fails {
+            share.line.health(|health| health.record(sign));
+        }
+        let moved = || Box::pin(share.line.moved.clone().cancelled_owned());
+        (share.length == Length::Lasting).then(moved)
+    }
+
+    /// Records that a request failed.
+    fn failed(&self, refusal: Option<Refusal>, was_sent: bool) {
+        let Some(share) = &self.share else { return };
+        let mut load = share.line.load.lock();
+        match refusal {
+            Some(Refusal::Stream) => load.refused(),
+            Some(Refusal::Connection) => load.is_retired = true,
+            None if was_sent => load.health.record(Sign::Fails),
+            None => {}
+        }
+    }
+
+    fn line(&self) -> Weak<Line> {
+        let line = self.share.as_ref().map(|share| Arc::downgrade(&share.line));
+        line.unwrap_or_default()
+    }
+
+    /// Records the end of the answer, and gives the slot back.
+    fn end(&mut self, sign: Sign) {
+        if let Some(share) = self.share.take() {
+            share.line.health(|health| health.record(sign));
+        }
+    }
+}
+
+impl Drop for Waiting {
+    /// Judges a request whose sender has given up.
+    fn drop(&mut self) {
+        let has_waited = self
+            .since
+            .is_some_and(|since| since.elapsed() >= UNANSWERED);
+        if let Some(share) = self.share.take().filter(|_| has_waited) {
+            // The next request would wait too.
+            let suspect = |health: &mut Health| health.suspect(Suspicion::Failing);
+            share.line.health(suspect);
+        }
+    }
+}
+
+/// The connection of an answer, among the extensions of its head.
+#[derive(Debug, Clone)]
+pub(crate) struct Connection(Weak<Line>);
+
+impl Connection {
+    /// Reports that a watch received nothing new for so long that its server may have stopped to watch.
+    pub(crate) fn is_silent(&self) {
+        if let Some(line) = self.0.upgrade() {
+            line.health(|health| health.suspect(Suspicion::Silent));
+        }
+    }
+}
+
+impl std::fmt::Debug for Line {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Line").finish_non_exhaustive()
     }
 }
 
@@ -237,25 +330,64 @@ fn refusal(error: &hyper::Error) -> Option<Refusal> {
     }
 }
 
+/// The error of a watch that is moved to another connection.
+#[derive(Debug, thiserror::Error)]
+#[error("the server behind the connection fails, and another connection works")]
+struct MovedAway;
+
+type Moved = Pin<Box<WaitForCancellationFutureOwned>>;
+
 /// The body of an answer; keeps its slot until it was read or dropped.
 pub(in crate::client) struct Answer {
     body: Incoming,
-    share: Option<Share>,
+    waiting: Waiting,
+    /// What the answer shows about the server, once it was read.
+    sign: Sign,
+    /// The wait for a move; only watches are moved.
+    moved: Option<Moved>,
+}
+
+impl Answer {
+    fn frame(
+        &mut self,
+        frame: Option<Result<Frame<Bytes>, hyper::Error>>,
+    ) -> Option<Result<Frame<Bytes>, BoxError>> {
+        self.waiting.since = None;
+        match &frame {
+            // A reader may stop once the body says that nothing follows.
+            Some(Ok(_)) if !self.body.is_end_stream() => {}
+            Some(Err(_)) => self.waiting.end(Sign::Fails),
+            // A failure was recorded with the head.
+            _ if self.sign == Sign::Fails => self.waiting.end(Sign::Nothing),
+            _ => self.waiting.end(self.sign),
+        }
+        frame.map(|frame| frame.map_err(BoxError::from))
+    }
+
+    /// Waits for a move of the watch; notes since when a brief answer has been waiting.
+    fn poll_moved(&mut self, cx: &mut Context<'_>) -> Poll<BoxError> {
+        let Some(moved) = &mut self.moved else {
+            self.waiting.since.get_or_insert_with(Instant::now);
+            return Poll::Pending;
+        };
+        ready!(moved.poll_unpin(cx));
+        self.waiting.end(Sign::Nothing);
+        Poll::Ready(MovedAway.into())
+    }
 }
 
 impl http_body::Body for Answer {
     type Data = Bytes;
-    type Error = hyper::Error;
+    type Error = BoxError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let frame = Pin::new(&mut self.body).poll_frame(cx);
-        if let Poll::Ready(None | Some(Err(_))) = &frame {
-            self.share = None;
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        match Pin::new(&mut self.body).poll_frame(cx) {
+            Poll::Ready(frame) => Poll::Ready(self.frame(frame)),
+            Poll::Pending => self.poll_moved(cx).map(|error| Some(Err(error))),
         }
-        frame
     }
 
     fn is_end_stream(&self) -> bool {
@@ -290,7 +422,7 @@ mod tests {
         let mut load = Load::new();
         assert_eq!(taken(&mut load, Length::Brief, 20), 20);
         for _ in 0..10 {
-            load.give_back(Length::Brief, None);
+            load.give_back(Length::Brief);
         }
         assert_eq!(taken(&mut load, Length::Lasting, 20), 10);
     }
@@ -300,23 +432,9 @@ mod tests {
         let mut load = Load::new();
         assert_eq!(taken(&mut load, Length::Brief, 100), 100);
         load.refused();
-        load.give_back(Length::Brief, None);
+        load.give_back(Length::Brief);
         assert!(!load.claim(Length::Brief, 100), "it had 99 when it refused");
-        load.give_back(Length::Brief, None);
+        load.give_back(Length::Brief);
         assert!(load.claim(Length::Brief, 100));
-    }
-
-    #[tokio::test]
-    async fn a_connection_without_answers_gets_no_more_requests() {
-        for (unanswered, expected) in [
-            (None, true),
-            (Some(Duration::from_secs(29)), true),
-            (Some(Duration::from_secs(30)), false),
-        ] {
-            let mut load = Load::new();
-            assert!(load.claim(Length::Brief, 100));
-            load.give_back(Length::Brief, unanswered);
-            assert_eq!(load.claim(Length::Brief, 100), expected, "{unanswered:?}");
-        }
     }
 }

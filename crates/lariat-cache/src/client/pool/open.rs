@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -71,8 +71,37 @@ fn settling_timeout(dialer: &Dialer) -> Duration {
     dialer.timeout().unwrap_or(PING_AFTER + PING_TIMEOUT)
 }
 
-/// A connection until it has ended; it accepts requests while it is stored here.
-pub(super) type Http2 = Mutex<Option<http2::Connection<Settling, Body, TokioExecutor>>>;
+/// A connection until it has ended.
+pub(super) struct Http2 {
+    /// It accepts requests while it is stored here.
+    connection: Mutex<Option<http2::Connection<Settling, Body, TokioExecutor>>>,
+    /// The server's stream limit when it was last asked for; 0 if the connection has ended.
+    limit: AtomicUsize,
+}
+
+impl Http2 {
+    /// Returns the server's stream limit; 0 if the connection has ended.
+    ///
+    /// Never blocks: while the connection is being polled, it is the limit that was last known.
+    pub(super) fn streams(&self) -> usize {
+        let Some(connection) = self.connection.try_lock() else {
+            return self.limit.load(Ordering::Relaxed);
+        };
+        self.read(&connection)
+    }
+
+    fn settled_streams(&self) -> usize {
+        self.read(&self.connection.lock())
+    }
+
+    fn read(&self, connection: &Option<http2::Connection<Settling, Body, TokioExecutor>>) -> usize {
+        let limit = connection
+            .as_ref()
+            .map_or(NOT_SETTLED, |each| each.current_max_send_streams());
+        self.limit.store(limit, Ordering::Relaxed);
+        limit
+    }
+}
 
 /// Opens a connection, and waits for the server's stream limit.
 pub(super) async fn open(
@@ -96,12 +125,15 @@ pub(super) async fn open(
         settled: Arc::clone(&settled),
     };
     let (send, connection) = builder().handshake(settling).await.map_err(ended)?;
-    let connection = Arc::new(Mutex::new(Some(connection)));
+    let connection = Arc::new(Http2 {
+        connection: Mutex::new(Some(connection)),
+        limit: AtomicUsize::new(NOT_SETTLED),
+    });
     drive(Arc::clone(&connection), Arc::clone(&settled));
     let arrived = settled.wait(&connection, &send);
     let limit = settling_timeout(dialer);
     let in_time = time::timeout(limit, arrived).await.is_ok();
-    if streams(&connection) == NOT_SETTLED {
+    if connection.settled_streams() == NOT_SETTLED {
         let (url, source) = (url(), settled.end.lock().clone());
         return Err(if in_time {
             OpenError::Ended { url, source }
@@ -132,7 +164,7 @@ fn builder() -> http2::Builder<TokioExecutor> {
 /// hyper runs other tasks of the connection on the same executor; they end with it.
 fn drive(connection: Arc<Http2>, settled: Arc<Settled>) {
     TokioExecutor::new().execute(async move {
-        let poll = |cx: &mut Context<'_>| match &mut *connection.lock() {
+        let poll = |cx: &mut Context<'_>| match &mut *connection.connection.lock() {
             Some(connection) => connection.poll_unpin(cx),
             None => Poll::Ready(Ok(())),
         };
@@ -140,17 +172,10 @@ fn drive(connection: Arc<Http2>, settled: Arc<Settled>) {
             tracing::debug!(%error, "a connection to the API server ended");
             *settled.end.lock() = Some(Arc::new(error));
         }
-        *connection.lock() = None;
+        *connection.connection.lock() = None;
+        connection.limit.store(NOT_SETTLED, Ordering::Relaxed);
         settled.notify.notify_waiters();
     });
-}
-
-/// Returns the server's stream limit on a connection; 0 if it has ended.
-pub(super) fn streams(connection: &Http2) -> usize {
-    let connection = connection.lock();
-    connection
-        .as_ref()
-        .map_or(NOT_SETTLED, |each| each.current_max_send_streams())
 }
 
 /// Notifies when the server's settings may have arrived.
@@ -169,7 +194,7 @@ impl Settled {
             let mut notified = std::pin::pin!(self.notify.notified());
             // Registered before the check, so that a notification in between is not lost.
             notified.as_mut().enable();
-            if streams(connection) != NOT_SETTLED || send.is_closed() {
+            if connection.settled_streams() != NOT_SETTLED || send.is_closed() {
                 self.is_settled.store(true, Ordering::Relaxed);
                 return;
             }

@@ -6,8 +6,10 @@ use futures::FutureExt;
 use http::{Request, Response};
 use kube::client::Body;
 use parking_lot::Mutex;
+use tokio::time::Instant;
 use tower::BoxError;
 
+use super::health::{Health, Replacements};
 use super::line::{Answer, Line, SendError, Share};
 use super::open::{OpenError, Opened, open};
 use crate::client::dial::Dialer;
@@ -26,11 +28,18 @@ pub(crate) enum Sent {
 
 /// The pool of connections to one server.
 pub(crate) struct Pool {
-    lines: Mutex<Vec<Arc<Line>>>,
+    lines: Mutex<Lines>,
     /// Connections that are being opened, by the number of the certificates.
     opening: Single<Result<Opened, OpenError>, u64>,
     /// Whether HTTP/2 is used without negotiation.
     has_prior_knowledge: bool,
+}
+
+/// The connections, and when suspect ones may be replaced.
+#[derive(Default)]
+struct Lines {
+    open: Vec<Arc<Line>>,
+    replacements: Replacements,
 }
 
 impl Pool {
@@ -89,15 +98,16 @@ impl Pool {
                 let (dialer, has_prior_knowledge) = (dialer.clone(), self.has_prior_knowledge);
                 async move { open(&dialer, number, has_prior_knowledge).await }.boxed()
             };
-            let line = match self.opening.join(number, open).await? {
-                Opened::Line(line) => line,
-                Opened::NotHttp2 => return Ok(None),
+            let line = match self.opening.join(number, open).await {
+                Ok(Opened::Line(line)) => line,
+                Ok(Opened::NotHttp2) => return Ok(None),
+                // A suspect connection is better than none.
+                Err(error) => {
+                    let share = self.lines.lock().reinstated(number, length);
+                    return share.map(Some).ok_or(error);
+                }
             };
-            let mut lines = self.lines.lock();
-            // All requests that waited for the connection get here; the first one adds it.
-            if !lines.iter().any(|each| Arc::ptr_eq(each, &line)) {
-                lines.push(Arc::clone(&line));
-            }
+            self.lines.lock().add(&line);
             opened = Some(line);
         }
     }
@@ -105,17 +115,75 @@ impl Pool {
     /// Returns a slot on an open connection; closes connections that are not needed.
     fn room(&self, number: u64, length: Length) -> Option<Share> {
         let mut lines = self.lines.lock();
-        let usable = |line: &Arc<Line>| line.is_usable(number);
-        let share = lines
+        lines.judge(number, Instant::now());
+        let share = lines.claim(number, length);
+        lines.close_unneeded(number);
+        share
+    }
+}
+
+impl Lines {
+    fn claim(&self, number: u64, length: Length) -> Option<Share> {
+        let mut usable = self.open.iter().filter(|line| line.is_usable(number));
+        usable.find_map(|line| line.claim(length))
+    }
+
+    /// Adds a new connection, unless another request that waited for it has added it.
+    fn add(&mut self, line: &Arc<Line>) {
+        if !self.open.iter().any(|each| Arc::ptr_eq(each, line)) {
+            self.open.push(Arc::clone(line));
+        }
+    }
+
+    /// Lets a fresh connection take the requests of suspect ones, and the watches of those that it outdoes.
+    fn judge(&mut self, number: u64, now: Instant) {
+        let usable = |line: &&Arc<Line>| line.is_usable(number);
+        let is = |line: &Arc<Line>, is_so: fn(&Health) -> bool| line.health(|health| is_so(health));
+        let suspect: Vec<&Arc<Line>> = self
+            .open
             .iter()
-            .filter(|line| usable(line))
-            .find_map(|line| line.claim(length));
+            .filter(usable)
+            .filter(|line| is(line, Health::is_suspect))
+            .collect();
+        if !suspect.is_empty() && self.replacements.begin(now) {
+            tracing::info!(
+                connections = suspect.len(),
+                "requests to the API server fail or watches are silent; a fresh connection is opened"
+            );
+            suspect.iter().for_each(|line| line.health(Health::replace));
+        }
+        let mut usable = self.open.iter().filter(usable);
+        if usable.any(|line| is(line, Health::is_proven)) {
+            self.replacements.works();
+            let outdone = self.open.iter().filter(|line| is(line, Health::is_outdone));
+            outdone.for_each(|line| line.move_watches());
+        }
+    }
+
+    /// Lets replaced connections take requests again; returns a slot on one of them.
+    fn reinstated(&self, number: u64, length: Length) -> Option<Share> {
+        self.open
+            .iter()
+            .for_each(|line| line.health(Health::reinstate));
+        self.claim(number, length)
+    }
+
+    fn close_unneeded(&mut self, number: u64) {
+        let is_replaced = |line: &Arc<Line>| line.health(|health| health.is_replaced());
+        let mut usable = self.open.iter().filter(|line| line.is_usable(number));
+        let has_fresh = usable.any(|line| !is_replaced(line));
         let mut has_another = false;
-        lines.retain(|line| {
-            let keeps = line.is_used() || usable(line) && line.waits(has_another);
-            has_another |= keeps && usable(line);
+        self.open.retain(|line| {
+            let is_usable = line.is_usable(number);
+            // A replaced one waits until the fresh one is open.
+            let waits = if is_replaced(line) {
+                !has_fresh
+            } else {
+                line.waits(has_another)
+            };
+            let keeps = line.is_used() || is_usable && waits;
+            has_another |= keeps && is_usable;
             keeps
         });
-        share
     }
 }

@@ -1,0 +1,287 @@
+//! Connections that are open and lead to a server that does not work any more.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::StreamExt;
+use http::{Request, Response};
+use http_body::Frame;
+use http_body_util::{BodyExt, StreamBody};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use kube::Client;
+use kube::client::Body;
+use lariat_cache::{Http2, InitialList, KindOptions, SharedCacheFactory};
+use lariat_core::describe;
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{self, Instant};
+
+use crate::bench::{MINUTE, config_maps};
+use crate::script::{event, list_text, object};
+use crate::server::{Answer, Server, Speech, listen, quiet, serve, silent, whole};
+use crate::transport::watch;
+
+/// Starts servers behind one address: the connection of each number leads to one.
+fn balancer(
+    speech: Speech,
+    play: impl Fn(usize, &Request<Incoming>) -> Answer + Send + Sync + 'static,
+) -> Server {
+    let (play, number) = (Arc::new(play), AtomicUsize::new(0));
+    Server::with(listen(0), move |stream| {
+        let (play, number) = (Arc::clone(&play), number.fetch_add(1, Ordering::Relaxed));
+        let play = move |request: &Request<Incoming>| play(number, request);
+        serve(stream, speech, Arc::new(play))
+    })
+}
+
+/// Sends a list, and returns the status of the answer, which is read to its end.
+async fn list(client: &Client) -> u16 {
+    let request = Request::get("/api/v1/pods?limit=1").body(Body::empty());
+    let answer = client.send(request.expect("it is a request"));
+    let answer = time::timeout(MINUTE, answer).await.expect("it is answered");
+    let answer = answer.expect("it is answered");
+    let status = answer.status().as_u16();
+    answer.into_body().collect().await.expect("it is read");
+    status
+}
+
+/// Moves the clock, which otherwise runs, so that sockets are waited for.
+async fn pass(time: Duration) {
+    time::pause();
+    time::advance(time).await;
+    time::resume();
+}
+
+fn is_watch(request: &Request<Incoming>) -> bool {
+    let query = request.uri().query().unwrap_or_default();
+    query.contains("watch=true")
+}
+
+#[tokio::test]
+async fn failing_server_is_left_for_a_fresh_connection_with_its_watches() {
+    let server = balancer(Speech::Http2(100), |number, request| match number {
+        // It has lost etcd, and answers watches from its cache.
+        0 if !is_watch(request) => whole(504, "{}"),
+        _ => quiet(request),
+    });
+    let client = server.client(Http2::PriorKnowledge).await;
+    let body = watch(&client, 0).await.into_body();
+    let mut moved = JoinSet::new();
+    moved.spawn(body.collect());
+    for _ in 0..5 {
+        assert_eq!(list(&client).await, 504);
+        assert_eq!(server.connections(), 1);
+    }
+    assert_eq!(
+        list(&client).await,
+        200,
+        "the sixth leads to the good server"
+    );
+    let is_moved = moved.try_join_next().is_some();
+    assert!(!is_moved, "nothing has shown that it is better");
+    assert_eq!(list(&client).await, 200);
+    let end = time::timeout(MINUTE, moved.join_next())
+        .await
+        .expect("the watch ends");
+    let end = end.expect("there is one");
+    let error = describe(&end.expect("no panic").expect_err("it is cut"));
+    assert!(error.contains("another connection works"), "{error}");
+    assert_eq!(server.connections(), 2);
+}
+
+#[tokio::test]
+async fn server_that_always_fails_causes_few_fresh_connections() {
+    for speech in [Speech::Http2(100), Speech::Http1] {
+        let server = balancer(speech, |_, request| {
+            if is_watch(request) {
+                silent()
+            } else {
+                whole(503, "{}")
+            }
+        });
+        let http2 = match speech {
+            Speech::Http1 => Http2::Off,
+            Speech::Http2(_) => Http2::PriorKnowledge,
+        };
+        let client = server.client(http2).await;
+        let body = watch(&client, 0).await.into_body();
+        let mut watched = JoinSet::new();
+        watched.spawn(body.collect());
+        let begun = Instant::now();
+        for _ in 0..200 {
+            assert_eq!(list(&client).await, 503);
+        }
+        // One at once, and then at most one every ten seconds; over HTTP/1.1 the watch has one of its own.
+        let most = 3 + begun.elapsed().as_secs() as usize / 10;
+        assert!(server.connections() <= most, "{}", server.connections());
+        assert!(
+            watched.try_join_next().is_none(),
+            "no other server is better"
+        );
+    }
+}
+
+#[tokio::test]
+async fn refusals_keep_the_connection() {
+    let server = balancer(Speech::Http2(100), |_, _| whole(429, "{}"));
+    let client = server.client(Http2::PriorKnowledge).await;
+    for _ in 0..20 {
+        assert_eq!(list(&client).await, 429);
+    }
+    assert_eq!(server.connections(), 1);
+}
+
+#[tokio::test]
+async fn idle_http1_connection_of_a_failing_server_is_left() {
+    let server = balancer(Speech::Http1, |number, request| match number {
+        0 => whole(504, "{}"),
+        _ => quiet(request),
+    });
+    let client = server.client(Http2::Off).await;
+    for _ in 0..5 {
+        assert_eq!(list(&client).await, 504);
+    }
+    assert_eq!(list(&client).await, 200);
+    assert_eq!(server.connections(), 2);
+}
+
+/// Refuses further connections once one was opened.
+#[tokio::test]
+async fn suspect_connection_is_used_while_no_fresh_one_can_be_opened() {
+    let number = AtomicUsize::new(0);
+    let server = Server::with(listen(0), move |stream| {
+        let is_first = number.fetch_add(1, Ordering::Relaxed) == 0;
+        async move {
+            if is_first {
+                serve(
+                    stream,
+                    Speech::Http2(100),
+                    Arc::new(|_: &_| whole(500, "{}")),
+                )
+                .await;
+            }
+        }
+    });
+    let client = server.client(Http2::PriorKnowledge).await;
+    for _ in 0..8 {
+        assert_eq!(list(&client).await, 500);
+    }
+}
+
+/// Answers pings and settings, as hyper does, and requests as a function says.
+async fn answer<F>(stream: TcpStream, play: impl Fn() -> F + Clone + Send + 'static)
+where
+    F: Future<Output = Answer> + Send + 'static,
+{
+    let answer = service_fn(move |_: Request<Incoming>| {
+        let answer = play();
+        async move { Ok::<_, Infallible>(answer.await) }
+    });
+    let server = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+    let _ = server.serve_connection(TokioIo::new(stream), answer).await;
+}
+
+#[tokio::test]
+async fn connection_without_answers_or_data_is_left() {
+    for has_head in [false, true] {
+        let number = AtomicUsize::new(0);
+        let (sender, mut asked) = mpsc::unbounded_channel();
+        let server = Server::with(listen(0), move |stream| {
+            let is_first = number.fetch_add(1, Ordering::Relaxed) == 0;
+            let sender = sender.clone();
+            answer(stream, move || {
+                let sender = sender.clone();
+                async move {
+                    let _ = sender.send(());
+                    match (is_first, has_head) {
+                        (true, false) => std::future::pending().await,
+                        (true, true) => silent(),
+                        (false, _) => whole(200, "{}"),
+                    }
+                }
+            })
+        });
+        let client = server.client(Http2::PriorKnowledge).await;
+        let mut hung = JoinSet::new();
+        hung.spawn({
+            let client = client.clone();
+            async move { list(&client).await }
+        });
+        asked.recv().await.expect("it is asked");
+        if has_head {
+            // Until the head has arrived, and the body is waited for.
+            time::sleep(Duration::from_millis(200)).await;
+        }
+        pass(Duration::from_secs(31)).await;
+        hung.shutdown().await;
+        assert_eq!(list(&client).await, 200, "{has_head}");
+        assert_eq!(server.connections(), 2);
+    }
+}
+
+/// A watch with some lines, which then is silent.
+fn lines(lines: Vec<String>) -> Answer {
+    let frames = lines
+        .into_iter()
+        .map(|line| Ok::<_, Infallible>(Frame::data(Bytes::from(line))));
+    let frames = futures::stream::iter(frames).chain(futures::stream::pending());
+    Response::new(BodyExt::boxed(StreamBody::new(frames)))
+}
+
+#[tokio::test]
+async fn silent_watch_is_opened_again_on_a_fresh_connection() {
+    let bookmark = |version: u64| {
+        let object = format!(r#"{{"metadata":{{"resourceVersion":"{version}"}}}}"#);
+        format!("{{\"type\":\"BOOKMARK\",\"object\":{object}}}\n")
+    };
+    let kinds = r#"{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"configmaps",
+        "singularName":"configmap","namespaced":true,"kind":"ConfigMap","verbs":["list","watch"]}]}"#;
+    let server = balancer(Speech::Http2(100), move |number, request| {
+        let (path, query) = (
+            request.uri().path(),
+            request.uri().query().unwrap_or_default(),
+        );
+        match (path, number) {
+            ("/api/v1", _) => whole(200, kinds),
+            ("/api/v1/configmaps", 0) if is_watch(request) => lines(vec![bookmark(10)]),
+            ("/api/v1/configmaps", _) if is_watch(request) => lines(vec![event("ADDED", "b", 11)]),
+            ("/api/v1/configmaps", _) if query.starts_with("limit=1&") => {
+                whole(200, &list_text(10, "", &[object("a", 10)]))
+            }
+            ("/api/v1/configmaps", _) => whole(200, &list_text(10, "", &[object("a", 10)])),
+            _ => whole(404, "404 page not found"),
+        }
+    });
+    let client = server.client(Http2::PriorKnowledge).await;
+    let options = KindOptions::default().initial_list(InitialList::List);
+    let factory = SharedCacheFactory::builder(client)
+        .default_options(options)
+        .build();
+    let informer = factory.for_kind(config_maps());
+    factory.start();
+    factory.wait_for_sync(MINUTE).await.expect("it syncs");
+    let heard = async {
+        while informer.status().watches == 0 {
+            time::sleep(Duration::from_millis(10)).await;
+        }
+        // Until the bookmark has been read.
+        time::sleep(Duration::from_millis(300)).await;
+    };
+    time::timeout(MINUTE, heard).await.expect("it is watched");
+    pass(Duration::from_secs(91)).await;
+    let moved = async {
+        while informer.store().len() < 2 {
+            time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    time::timeout(MINUTE, moved)
+        .await
+        .expect("the other server is watched");
+    assert_eq!(server.connections(), 2);
+}

@@ -1,0 +1,119 @@
+//! Servers that answer and do not follow etcd any more.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::Frame;
+use http_body_util::StreamBody;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::Client;
+use kube::api::{Api, PostParams};
+use kube::client::Body;
+use lariat_cache::{InitialList, KindOptions, Phase, SharedCacheFactory};
+use lariat_cluster::Cluster;
+use lariat_core::Gvk;
+use serde_json::json;
+use tokio::time;
+use tower_service::Service;
+
+use crate::bench::{MINUTE, any_body, cluster, config_maps};
+
+/// A client of a server whose watch cache for ConfigMaps can hang: it sends bookmarks of the same version.
+fn hanging(cluster: &Cluster, hangs: &Arc<AtomicBool>) -> Client {
+    let (service, hangs) = (cluster.service(), Arc::clone(hangs));
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let (mut service, hangs) = (service.clone(), Arc::clone(&hangs));
+        async move {
+            let query = request.uri().query().unwrap_or_default();
+            let is_watch = request.uri().path().ends_with("/configmaps")
+                && query.contains("watch=true")
+                && hangs.load(Ordering::Relaxed);
+            if !is_watch {
+                let answer = service.call(request).await?;
+                return Ok::<_, tower::BoxError>(answer.map(any_body));
+            }
+            let since = query
+                .split("resourceVersion=")
+                .nth(1)
+                .expect("it has a version");
+            let since = since.split('&').next().expect("it has a version");
+            let object = format!(r#"{{"metadata":{{"resourceVersion":"{since}"}}}}"#);
+            let line = format!("{{\"type\":\"BOOKMARK\",\"object\":{object}}}\n");
+            let bookmarks = futures::stream::unfold((line, hangs), |(line, hangs)| async {
+                time::sleep(MINUTE).await;
+                let frame = Frame::data(Bytes::from(line.clone()));
+                let goes_on = hangs.load(Ordering::Relaxed);
+                goes_on.then(|| (Ok::<_, Infallible>(frame), (line, hangs)))
+            });
+            Ok(Response::new(any_body(StreamBody::new(Box::pin(
+                bookmarks,
+            )))))
+        }
+    });
+    Client::new(service, "default")
+}
+
+fn factory(client: Client) -> SharedCacheFactory {
+    let options = KindOptions::default().initial_list(InitialList::List);
+    SharedCacheFactory::builder(client)
+        .default_options(options)
+        .build()
+}
+
+#[tokio::test(start_paused = true)]
+async fn watch_behind_an_own_write_is_shown_until_it_has_passed_the_write() {
+    let cluster = cluster().await;
+    let hangs = Arc::new(AtomicBool::new(true));
+    let factory = factory(hanging(&cluster, &hangs));
+    let informer = factory.for_kind(config_maps());
+    factory.start();
+    factory.wait_for_sync(MINUTE).await.expect("it syncs");
+    let own: ConfigMap = serde_json::from_value(json!({"metadata": {"name": "own"}})).unwrap();
+    let api: Api<ConfigMap> = Api::namespaced(factory.clients().client(), "default");
+    api.create(&PostParams::default(), &own).await.unwrap();
+    time::sleep(Duration::from_secs(100)).await;
+    assert_eq!(
+        informer.status().interrupted,
+        None,
+        "the watch may be about to report it"
+    );
+    time::sleep(4 * MINUTE).await;
+    let status = informer.status();
+    let error = status.last_error.clone().expect("it is shown");
+    assert!(error.contains("the API server is stale"), "{error}");
+    assert_eq!(status.phase, Phase::Synced);
+    assert!(status.is_stale(), "although a watch is open");
+    // The watch goes on.
+    hangs.store(false, Ordering::Relaxed);
+    time::sleep(5 * MINUTE).await;
+    let status = informer.status();
+    assert!(!status.is_stale(), "{status:?}");
+    assert_eq!(status.last_error, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn watch_whose_bookmarks_stand_still_while_other_kinds_move_is_opened_again() {
+    let cluster = cluster().await;
+    let hangs = Arc::new(AtomicBool::new(true));
+    let factory = factory(hanging(&cluster, &hangs));
+    let informer = factory.for_kind(config_maps());
+    let _others = factory.for_kind(Gvk::new("", "v1", "Secret"));
+    factory.start();
+    factory.wait_for_sync(MINUTE).await.expect("it syncs");
+    time::sleep(4 * MINUTE).await;
+    assert_eq!(informer.status().watches, 1, "nothing moves");
+    let secret: Secret = serde_json::from_value(json!({"metadata": {"name": "s"}})).unwrap();
+    let api: Api<Secret> = Api::namespaced(cluster.client(), "default");
+    api.create(&PostParams::default(), &secret).await.unwrap();
+    time::sleep(4 * MINUTE).await;
+    let status = informer.status();
+    assert!(
+        status.reconnects(lariat_cache::Reconnect::Silent) >= 1,
+        "{status:?}"
+    );
+    assert!(!status.is_stale(), "it is no proof: {status:?}");
+}
