@@ -1,7 +1,6 @@
 //! The cursor of a watch: applies its lines and moves to their versions.
 
 use std::cmp::Ordering;
-use std::time::Duration;
 
 use lariat_core::{ObjectKey, RawObject, ResourceVersion};
 use lariat_flight::{LineType, Reflected};
@@ -9,33 +8,12 @@ use tokio::time::Instant;
 
 use super::checks::Ended;
 use super::error::ReflectorError;
-use super::stream::{LineForm, WatchEvent, WatchStream};
+use super::stream::{WatchEvent, WatchStream};
 
-use super::loading::Loading;
+use super::position::Cursor;
 use super::reflector::Reflector;
 use super::standstill::BookmarkSign;
 use crate::store::Delta;
-
-/// The position of a watch, and the initial list before it.
-#[derive(Debug, Default)]
-pub(super) struct Cursor {
-    /// The version of the last event; the next watch continues from it.
-    pub(super) version: ResourceVersion,
-    /// The requested duration of the watch.
-    timeout: Duration,
-    /// Whether any event has been received.
-    pub(super) has_events: bool,
-    /// The number of lines that were parsed.
-    pub(super) lines: u64,
-    /// The form of the lines.
-    form: LineForm,
-    /// The initial list, until its end marker.
-    pub(super) loading: Option<Loading>,
-    /// When the last new object of the initial list arrived.
-    pub(super) last_new: Option<Instant>,
-    /// How many bookmarks brought nothing new.
-    standing: u64,
-}
 
 impl Reflector {
     /// Applies the complete lines that a watch has delivered, as one batch.
@@ -263,32 +241,4 @@ impl Reflector {
 fn malformed(detail: String) -> ReflectorError {
     let verb = "watch";
     ReflectorError::Malformed { verb, detail }
-}
-
-impl Cursor {
-    /// Creates the cursor of a watch list.
-    pub(super) fn loading(loading: Loading, timeout: Duration) -> Self {
-        Self {
-            timeout,
-            loading: Some(loading),
-            last_new: Some(Instant::now()),
-            ..Self::default()
-        }
-    }
-
-    /// Creates the cursor of a watch that continues from a version.
-    pub(super) fn at(version: ResourceVersion, timeout: Duration) -> Self {
-        Self {
-            version,
-            timeout,
-            ..Self::default()
-        }
-    }
-
-    fn move_to(&mut self, version: &ResourceVersion) {
-        self.has_events = true;
-        if !version.is_empty() {
-            self.version = version.clone();
-        }
-    }
 }

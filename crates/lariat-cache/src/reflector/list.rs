@@ -5,8 +5,8 @@ use lariat_core::ResourceVersion;
 use lariat_flight::Reflected;
 
 use super::error::ReflectorError;
-use super::loading::Loading;
 use super::page::{self, Page};
+use super::position::Loading;
 use super::reflector::Reflector;
 use super::source::SourceBody;
 use super::tokens::PageTokens;

@@ -3,13 +3,14 @@
 use std::cmp::Ordering;
 use std::time::Duration;
 
-use lariat_core::{RawObject, ResourceVersion};
+use lariat_core::ResourceVersion;
 use lariat_flight::Reflected;
 use tokio::time::Instant;
 
 use super::error::ReflectorError;
 use super::intake::Listed;
 use super::page::Item;
+use super::position::Loading;
 use super::reflector::Reflector;
 use super::span;
 use crate::publish::Phase;
@@ -17,21 +18,6 @@ use crate::store::Listing;
 
 /// How often the progress of a long list is logged.
 const PROGRESS_PERIOD: Duration = Duration::from_secs(5);
-
-/// A load in progress: a list in pages, or the initial part of a watch list.
-#[derive(Debug)]
-pub(super) struct Loading {
-    pub(super) listing: Listing,
-    /// Whether the cache is filled for the first time in this run.
-    initial: bool,
-    started: Instant,
-    logged: Instant,
-    pub(super) loaded: usize,
-    /// The number of the server's history when the list began.
-    history: u64,
-    /// Objects that were read and are not in the store yet.
-    pending: Vec<RawObject>,
-}
 
 impl Reflector {
     pub(super) fn begin_loading(&mut self) -> Loading {

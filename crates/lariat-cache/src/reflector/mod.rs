@@ -23,6 +23,7 @@ mod list;
 mod loading;
 mod page;
 mod policy;
+mod position;
 mod query;
 mod reflector;
 mod rereads;

@@ -9,14 +9,13 @@ use tokio::task;
 use tokio::time::{self, Instant};
 use tracing::Span;
 
-use super::cursor::Cursor;
 use super::error::ReflectorError;
 use super::policy::{self, Attempt, Decision, SHORTEST_WATCH};
+use super::position::{Cursor, OpenWatch};
 use super::reflector::{Failure, Reflector, ReflectorStep};
 use super::source::SourceBody;
 use super::span;
 use super::stream::{End as StreamEnd, WatchStream};
-use crate::client::Connection;
 use crate::publish::{Phase, Reconnect};
 
 /// The minimum duration that is requested for a watch.
@@ -32,24 +31,6 @@ const INITIAL_SILENCE: Duration = Duration::from_secs(10);
 
 /// How long nothing must arrive before recently changed objects are packed.
 const REST: Duration = Duration::from_secs(1);
-
-/// An open watch, and how far it is.
-pub(super) struct OpenWatch {
-    stream: WatchStream,
-    pub(super) cursor: Cursor,
-    /// The connection, unless the source has its own.
-    connection: Option<Connection>,
-    opened: Instant,
-    /// The span of the request.
-    pub(super) span: Span,
-}
-
-impl std::fmt::Debug for OpenWatch {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut debug = f.debug_struct("OpenWatch");
-        debug.field("cursor", &self.cursor).finish_non_exhaustive()
-    }
-}
 
 impl Reflector {
     /// Watches from a version until the watch ends.

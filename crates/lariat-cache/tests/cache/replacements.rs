@@ -285,3 +285,49 @@ async fn silent_watch_is_opened_again_on_a_fresh_connection() {
         .expect("the other server is watched");
     assert_eq!(server.connections(), 2);
 }
+
+/// Answers requests until the connection ends, and resets every second stream or closes after the first.
+async fn misbehave(stream: TcpStream, closes: bool) {
+    let mut connection = h2::server::handshake(stream).await.expect("it is HTTP/2");
+    let mut count = 0;
+    while let Some(Ok((_, mut respond))) = connection.accept().await {
+        count += 1;
+        if !closes && count % 2 == 0 {
+            respond.send_reset(h2::Reason::INTERNAL_ERROR);
+            continue;
+        }
+        let send = respond.send_response(Response::new(()), false);
+        let mut send = send.expect("it is still there");
+        send.send_data(Bytes::from_static(b"{}"), true)
+            .expect("it is still there");
+        if closes {
+            connection.graceful_shutdown();
+        }
+    }
+}
+
+#[tokio::test]
+async fn connection_that_resets_every_second_stream_is_kept() {
+    let server = Server::with(listen(0), |stream| misbehave(stream, false));
+    let client = server.client(Http2::PriorKnowledge).await;
+    for number in 0..20 {
+        let request = Request::get("/version").body(Body::empty()).unwrap();
+        let answer = time::timeout(MINUTE, client.send(request)).await;
+        let answer = answer.expect("it is answered");
+        assert_eq!(answer.is_ok(), number % 2 == 0);
+        if let Ok(answer) = answer {
+            answer.into_body().collect().await.expect("it is read");
+        }
+    }
+    assert_eq!(server.connections(), 1);
+}
+
+#[tokio::test]
+async fn closing_connection_is_followed_by_another_without_a_failure() {
+    let server = Server::with(listen(0), |stream| misbehave(stream, true));
+    let client = server.client(Http2::PriorKnowledge).await;
+    for _ in 0..10 {
+        assert_eq!(list(&client).await, 200, "each is a page of a list");
+    }
+    assert!(server.connections() > 1, "{}", server.connections());
+}

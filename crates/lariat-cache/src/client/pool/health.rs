@@ -35,12 +35,14 @@ impl Sign {
     /// Returns the sign of an answer that is read to its end.
     pub(in crate::client) fn of(length: Length, status: StatusCode) -> Self {
         match status {
+            // A server that has lost etcd opens watches from its cache, and one that is well refuses watch lists with
+            // 504 while its cache is behind.
+            _ if length == Length::Lasting => Self::Nothing,
             StatusCode::INTERNAL_SERVER_ERROR
             | StatusCode::BAD_GATEWAY
             | StatusCode::SERVICE_UNAVAILABLE
             | StatusCode::GATEWAY_TIMEOUT => Self::Fails,
-            // Watches are answered from a cache, also by a server that has lost etcd.
-            status if status.is_success() && length == Length::Brief => Self::Works,
+            status if status.is_success() => Self::Works,
             // 429 and 4xx are about the request: any server with the same caches gives the same answer.
             _ => Self::Nothing,
         }
@@ -193,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_and_opened_watches_are_no_sign() {
+    fn refusals_and_heads_of_watches_are_no_sign() {
         for (length, status, expected) in [
             (Length::Brief, 200, Sign::Works),
             (Length::Lasting, 200, Sign::Nothing),
@@ -202,7 +204,8 @@ mod tests {
             (Length::Brief, 429, Sign::Nothing),
             (Length::Brief, 501, Sign::Nothing),
             (Length::Brief, 500, Sign::Fails),
-            (Length::Lasting, 504, Sign::Fails),
+            (Length::Lasting, 504, Sign::Nothing),
+            (Length::Brief, 504, Sign::Fails),
         ] {
             let status = StatusCode::from_u16(status).expect("it is a status");
             assert_eq!(Sign::of(length, status), expected, "{length:?} {status}");

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tower::BoxError;
 
-use super::super::request::Length;
+use super::super::request::{Length, is_watch};
 use super::health::{Health, Sign, Suspicion};
 use super::open::Http2;
 
@@ -187,7 +187,7 @@ fn reserve(limit: usize) -> usize {
 impl Share {
     pub(super) async fn send(self, request: Request<Body>) -> Result<Response<Answer>, SendError> {
         let mut send = self.line.send.clone();
-        let length = self.length;
+        let (length, is_watch) = (self.length, is_watch(&request));
         let mut waiting = Waiting {
             share: Some(self),
             since: Some(Instant::now()),
@@ -196,7 +196,8 @@ impl Share {
             Ok(mut response) => {
                 let sign = Sign::of(length, response.status());
                 waiting.since = None;
-                let moved = waiting.answered(sign);
+                waiting.answered(sign);
+                let moved = waiting.moved().filter(|_| is_watch);
                 let connection = Connection(waiting.line());
                 response.extensions_mut().insert(connection);
                 if response.body().is_end_stream() {
@@ -206,6 +207,7 @@ impl Share {
                     body,
                     waiting,
                     sign,
+                    is_brief: length == Length::Brief,
                     moved,
                 }))
             }
@@ -239,15 +241,18 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// Records the head of an answer; returns the wait for a move of the watch, if it is one.
-    fn answered(&self, sign: Sign) -> Option<Moved> {
-        let share = self.share.as_ref()?;
+    /// Records the head of an answer.
+    fn answered(&self, sign: Sign) {
         // An answer shows that the server works once it was read to its end.
-        if sign == Sign::Fails {
+        if let Some(share) = self.share.as_ref().filter(|_| sign == Sign::Fails) {
             share.line.health(|health| health.record(sign));
         }
-        let moved = || Box::pin(share.line.moved.clone().cancelled_owned());
-        (share.length == Length::Lasting).then(moved)
+    }
+
+    /// Returns the wait for a move to another connection.
+    fn moved(&self) -> Option<Moved> {
+        let share = self.share.as_ref()?;
+        Some(Box::pin(share.line.moved.clone().cancelled_owned()))
     }
 
     /// Records that a request failed.
@@ -343,6 +348,7 @@ pub(in crate::client) struct Answer {
     waiting: Waiting,
     /// What the answer shows about the server, once it was read.
     sign: Sign,
+    is_brief: bool,
     /// The wait for a move; only watches are moved.
     moved: Option<Moved>,
 }
@@ -367,7 +373,9 @@ impl Answer {
     /// Waits for a move of the watch; notes since when a brief answer has been waiting.
     fn poll_moved(&mut self, cx: &mut Context<'_>) -> Poll<BoxError> {
         let Some(moved) = &mut self.moved else {
-            self.waiting.since.get_or_insert_with(Instant::now);
+            if self.is_brief {
+                self.waiting.since.get_or_insert_with(Instant::now);
+            }
             return Poll::Pending;
         };
         ready!(moved.poll_unpin(cx));

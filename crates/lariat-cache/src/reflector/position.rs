@@ -1,0 +1,93 @@
+//! The position of a reflector in what it reads: a load, a watch, or both.
+
+use std::time::Duration;
+
+use lariat_core::{RawObject, ResourceVersion};
+use tokio::time::Instant;
+use tracing::Span;
+
+use super::stream::{LineForm, WatchStream};
+use crate::client::Connection;
+use crate::store::Listing;
+
+/// An open watch, and how far it is.
+pub(super) struct OpenWatch {
+    pub(super) stream: WatchStream,
+    pub(super) cursor: Cursor,
+    /// The connection, unless the source has its own.
+    pub(super) connection: Option<Connection>,
+    pub(super) opened: Instant,
+    /// The span of the request.
+    pub(super) span: Span,
+}
+
+/// The position of a watch, and the initial list before it.
+#[derive(Debug, Default)]
+pub(super) struct Cursor {
+    /// The version of the last event; the next watch continues from it.
+    pub(super) version: ResourceVersion,
+    /// The requested duration of the watch.
+    pub(super) timeout: Duration,
+    /// Whether any event has been received.
+    pub(super) has_events: bool,
+    /// The number of lines that were parsed.
+    pub(super) lines: u64,
+    /// The form of the lines.
+    pub(super) form: LineForm,
+    /// The initial list, until its end marker.
+    pub(super) loading: Option<Loading>,
+    /// When the last new object of the initial list arrived.
+    pub(super) last_new: Option<Instant>,
+    /// How many bookmarks brought nothing new.
+    pub(super) standing: u64,
+}
+
+/// A load in progress: a list in pages, or the initial part of a watch list.
+#[derive(Debug)]
+pub(super) struct Loading {
+    pub(super) listing: Listing,
+    /// Whether the cache is filled for the first time in this run.
+    pub(super) initial: bool,
+    pub(super) started: Instant,
+    pub(super) logged: Instant,
+    pub(super) loaded: usize,
+    /// The number of the server's history when the list began.
+    pub(super) history: u64,
+    /// Objects that were read and are not in the store yet.
+    pub(super) pending: Vec<RawObject>,
+}
+
+impl std::fmt::Debug for OpenWatch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = f.debug_struct("OpenWatch");
+        debug.field("cursor", &self.cursor).finish_non_exhaustive()
+    }
+}
+
+impl Cursor {
+    /// Creates the cursor of a watch list.
+    pub(super) fn loading(loading: Loading, timeout: Duration) -> Self {
+        Self {
+            timeout,
+            loading: Some(loading),
+            last_new: Some(Instant::now()),
+            ..Self::default()
+        }
+    }
+
+    /// Creates the cursor of a watch that continues from a version.
+    pub(super) fn at(version: ResourceVersion, timeout: Duration) -> Self {
+        Self {
+            version,
+            timeout,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn move_to(&mut self, version: &ResourceVersion) {
+        self.has_events = true;
+        if !version.is_empty() {
+            self.version = version.clone();
+        }
+    }
+}
