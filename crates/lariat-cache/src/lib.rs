@@ -64,7 +64,8 @@ pub use cache::Cache;
 pub use client::{
     ClientIdentity, ConnectError, GateDecision, Http2, IdentityError, KindClient, PendingWrite,
     SharedClientFactory, WriteGate, WriteReceipt, WriteResult, WriteVerb, connect, from_config,
-    from_kubeconfig, from_kubeconfig_file, from_kubeconfig_text, is_missing, retry_after,
+    from_kubeconfig, from_kubeconfig_file, from_kubeconfig_text, is_missing, is_too_large,
+    retry_after,
 };
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]

@@ -9,6 +9,7 @@ use lariat_lease::Leadership;
 
 use crate::gate::Gated;
 use crate::hot_loop::{ChainRun, Write, since_progress};
+use crate::written;
 
 tokio::task_local! {
     static CURRENT: Caller;
@@ -171,6 +172,7 @@ pub(crate) struct ByHandler;
 
 impl WriteGate for ByHandler {
     fn admit(&self, write: &PendingWrite<'_>) -> GateDecision {
+        written::note(write);
         // The fence comes first: a handler that was suspended beyond the renew deadline must not write, since another
         // process may lead by now. Asked for each write, because the lease may be lost in the middle of a call.
         let fenced = leadership().and_then(|it| it.admit(write).err());

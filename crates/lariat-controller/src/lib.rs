@@ -39,7 +39,8 @@
 //!   [`ControllerOptions`].
 //! - A factory: [`FactoryBuilder`], [`start`](SharedControllerFactory::start), [`run`](SharedControllerFactory::run)
 //!   and [`stop`](SharedControllerFactory::stop), [`Transaction`].
-//! - Its state: [`FactoryStatus`], [`RunRecord`], [`QueuedKeys`], [`FailingKey`] and [`HotLoop`].
+//! - Its state: [`FactoryStatus`], [`RunRecord`], [`QueuedKeys`], [`FailingKey`], [`GivenUpKey`] and
+//!   [`HotLoop`].
 //!
 //! | feature | adds |
 //! |---|---|
@@ -52,6 +53,7 @@ mod error;
 mod gate;
 mod notices;
 mod totals;
+mod written;
 
 mod hot_loop;
 
@@ -86,12 +88,14 @@ pub use factory::{
 pub use gate::{Gate, HandlerWrite};
 pub use handler::{
     Call, Context, Handler, HandlerError, HandlerOptions, HandlerResult, Ignore, Middleware, Next,
-    Outcome, Predicate, Resync, RetryAfter, Terminal, Timeout, WithOptions,
+    Outcome, Predicate, Resync, RetryAfter, RetrySlowly, Terminal, Timeout, WithOptions,
 };
 pub use hot_loop::{HotLoop, HotLoopOptions, HotLoopPattern};
 pub use many::{AllKinds, KindsRegistration};
 pub use panics::log_panics;
 pub use related::{Related, Relation};
-pub use snapshot::{FailingKey, InProgress, QueuedKey, QueuedKeys, QueuedLane, WaitsFor};
+pub use snapshot::{
+    FailingKey, GivenUpKey, InProgress, QueuedKey, QueuedKeys, QueuedLane, WaitsFor,
+};
 pub use status::{ControllerStatus, FactoryStatus, HandlerStatus};
 pub use totals::CallOutcome;

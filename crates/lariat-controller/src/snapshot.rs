@@ -1,4 +1,4 @@
-//! A controller at one moment: running calls, queued keys, failing keys.
+//! A controller at one moment: running calls, queued, failing and given up keys.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -88,6 +88,20 @@ impl WaitsFor {
             Self::Limit => "limit",
         }
     }
+}
+
+/// A key that a handler has given up.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct GivenUpKey {
+    /// The key.
+    pub key: ObjectKey,
+    /// The handler.
+    pub handler: Arc<str>,
+    /// The last error; `None` if its run is no longer in the history.
+    pub error: Option<Arc<str>>,
+    /// The time since the last call ended.
+    pub ago: Duration,
 }
 
 /// A key that a handler fails for.

@@ -29,6 +29,7 @@ mod single;
 mod socket;
 mod span;
 mod tls;
+mod too_large;
 mod url;
 mod write;
 
@@ -42,5 +43,6 @@ pub use multiplex::Http2;
 pub(crate) use pool::Connection;
 pub use shared::{KindClient, SharedClientFactory};
 pub(crate) use single::Single;
+pub use too_large::is_too_large;
 pub use write::WriteVerb;
 pub(crate) use write::{KindCache, OF_THE_OBJECT, Sent, Write, WriteObserver};

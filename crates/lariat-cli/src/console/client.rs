@@ -28,6 +28,9 @@ const TOKEN_HEADER: &str = "x-lariat-token";
 /// The overview.
 const OVERVIEW: &str = "/api/v1/overview";
 
+/// The names of kinds in discovery.
+pub(crate) const NAMES: &str = "/api/v1/names";
+
 /// A console, and how to ask it.
 pub(crate) struct Console {
     client: Client,

@@ -1,7 +1,9 @@
 //! The history of a key as lines of text.
 
 use jiff::Timestamp;
-use lariat_console::api::{CallInfo, CauseInfo, HotLoop, KeyDetail, Link, QueuedKey, RunInfo};
+use lariat_console::api::{
+    CallInfo, CauseInfo, GivenUp, HotLoop, InProgress, KeyDetail, Link, QueuedKey, RunInfo,
+};
 
 use super::grid::{Tone, padded, width};
 use super::kinds::full_name;
@@ -84,20 +86,36 @@ pub(crate) fn run_lines(run: &RunInfo) -> Vec<Line> {
     lines
 }
 
-/// Returns what happens to a key now.
+/// Returns what happens to a key now and next.
 pub(crate) fn state_lines(key: &KeyDetail) -> Vec<Line> {
-    let mut lines = Vec::new();
-    if let Some(call) = &key.in_progress {
-        let handler = match &call.handler {
-            Some(handler) => format!("in {handler}"),
-            None => "before its first handler".to_owned(),
-        };
-        let text = format!("now      running {handler} for {}", duration(call.lasts));
-        lines.push(Line::new(text, Tone::Warn));
-    }
-    lines.extend(key.queued.iter().flat_map(queued_lines));
+    let running = key.in_progress.iter().map(running_line);
+    running.chain(next_lines(key)).collect()
+}
+
+/// Returns what happens to a key next.
+pub(crate) fn next_lines(key: &KeyDetail) -> Vec<Line> {
+    let mut lines: Vec<Line> = key.queued.iter().flat_map(queued_lines).collect();
+    lines.extend(key.given_up.iter().map(given_up_line));
     lines.extend(key.hot_loop.iter().map(loop_line));
     lines
+}
+
+/// Returns the call that is running.
+pub(crate) fn running_line(call: &InProgress) -> Line {
+    let handler = match &call.handler {
+        Some(handler) => format!("in {handler}"),
+        None => "before its first handler".to_owned(),
+    };
+    let text = format!("now      running {handler} for {}", duration(call.lasts));
+    Line::new(text, Tone::Warn)
+}
+
+fn given_up_line(given_up: &GivenUp) -> Line {
+    let (handler, ago) = (&given_up.handler, duration(given_up.ago));
+    let text = format!(
+        "next     {handler} is not called again until the object changes or the key is enqueued; it failed {ago} ago"
+    );
+    Line::new(text, Tone::Bad)
 }
 
 /// Returns a time of the last day without its date.
@@ -232,6 +250,7 @@ now      running in status for 4.2s
 waiting  high priority, due for 2.0s
 next     all handlers due
 next     status due in 8.0s, after 3 failures
+next     deploy is not called again until the object changes or the key is enqueued; it failed 2h05m ago
 loop     two handlers write spec.replicas in turns (spec.replicas); 12 rounds, slowed to one in 30s";
         assert_eq!(text(&state_lines(&samples::key())), expected);
     }

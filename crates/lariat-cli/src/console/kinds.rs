@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use lariat_console::api::KindRef;
+use lariat_console::api::{KindNames, KindRef};
 use strsim::damerau_levenshtein;
 
 /// How many kinds an error lists.
@@ -84,6 +84,25 @@ pub(crate) fn choose(
             ))
         }
     }
+}
+
+/// Finds a kind by a name that discovery has for it, such as the short name of a CRD.
+///
+/// It is none unless exactly one kind has the name.
+pub(crate) fn choose_named(
+    kinds: &[KindNames],
+    name: &str,
+    factory: Option<&str>,
+) -> Option<KindRef> {
+    let lower = name.to_lowercase();
+    let (own, group) = lower.split_once('.').unwrap_or((&lower, ""));
+    let mut found = kinds.iter().filter(|each| {
+        let is_of_factory = factory.is_none_or(|context| each.kind.context == context);
+        let is_of_group = group.is_empty() || each.kind.group == group;
+        is_of_factory && is_of_group && each.names.iter().any(|known| known == own)
+    });
+    let first = found.next()?;
+    found.next().is_none().then(|| first.kind.clone())
 }
 
 /// Returns a kind with its group, as `Deployment.apps`.
@@ -213,6 +232,27 @@ mod tests {
         // The core group wins.
         check("events", "Event");
         check("ev.events.k8s.io", "Event.events.k8s.io");
+    }
+
+    #[test]
+    fn short_name_of_discovery_finds_its_kind_if_it_is_unique() {
+        let names = |kind: &KindRef, short: &str| KindNames {
+            kind: kind.clone(),
+            names: vec!["things".to_owned(), short.to_owned()],
+        };
+        let kinds = kinds();
+        let all = [
+            names(&kinds[6], "th"),
+            names(&kinds[7], "tb"),
+            names(&kinds[9], "sh"),
+        ];
+        let found =
+            |name: &str, factory| choose_named(&all, name, factory).map(|it| full_name(&it));
+        assert_eq!(found("TH", None).as_deref(), Some("Thing.a.dev"));
+        assert_eq!(found("things", None), None);
+        assert_eq!(found("things.b.dev", None).as_deref(), Some("Thing.b.dev"));
+        assert_eq!(found("sh", Some("a")), None);
+        assert_eq!(found("sh", Some("b")).as_deref(), Some("Shop.c.dev"));
     }
 
     #[test]

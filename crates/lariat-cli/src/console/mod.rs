@@ -13,11 +13,11 @@ mod stream;
 pub(crate) mod tables;
 mod words;
 
-pub(crate) use client::{Answer, Console, controller_path, key_path};
+pub(crate) use client::{Answer, Console, NAMES, controller_path, key_path};
 pub(crate) use error::AskError;
 pub(crate) use grid::{Column, Grid, Row, Tone, padded, shortened, width};
-pub(crate) use history::{Line, heading, run_lines, state_lines};
-pub(crate) use kinds::{choose, full_name};
+pub(crate) use history::{Line, heading, next_lines, run_lines, running_line, state_lines};
+pub(crate) use kinds::{choose, choose_named, full_name};
 pub(crate) use options::{Output, Source, TOKEN};
 pub(crate) use printer::{Printer, has_colours, run_until_asked};
 pub(crate) use words::{amount, bytes, counted, duration, quantile, rate};

@@ -12,7 +12,7 @@ fn controller(kind: &str, ready: usize, failing: usize) -> Value {
         json!({
             "name": name, "blocked": null, "calls": 1200, "failures": failing * 3, "retries": failing, "exhausted": 0,
             "panics": 0, "timeouts": 0, "rate": 12.5, "failureRate": if failing > 0 { 0.3 } else { 0.0 },
-            "time": quantiles, "lag": none, "waiting": 0, "failing": failing,
+            "time": quantiles, "lag": none, "waiting": 0, "failing": failing, "givenUp": failing / 2,
         })
     };
     let samples: Vec<Value> = (0..8)
@@ -109,6 +109,8 @@ pub(crate) fn detail() -> ControllerDetail {
     json["slowest"] = json!([{"key": "shop/slow", "handler": "deploy", "took": 3.5, "at": "2026-11-24T12:00:00Z"}]);
     json["failingKeys"] = json!([{"key": "shop/bad", "handler": "status", "failures": 7,
         "error": "connection refused", "retryIn": 42.0}]);
+    json["givenUpKeys"] =
+        json!([{"key": "shop/gone", "handler": "deploy", "error": "no size", "ago": 7500.0}]);
     json["loops"] = json!([hot_loop()]);
     read(json)
 }
@@ -143,7 +145,7 @@ pub(crate) fn key() -> KeyDetail {
     read(json!({
         "context": "", "group": "apps", "version": "v1", "kind": "Deployment", "namespace": "shop", "name": "web",
         "resourceVersion": "4711", "queued": queued("shop/web", "ready"), "inProgress": in_progress,
-        "hotLoop": hot_loop(),
+        "givenUp": [{"key": "shop/web", "handler": "deploy", "error": "no size", "ago": 7500.0}], "hotLoop": hot_loop(),
         "runs": [run(42, "2026-11-24T12:01:35.12Z", &causes), run(41, "2026-11-24T12:01:30Z", &added)],
     }))
 }
@@ -163,6 +165,7 @@ pub(crate) fn cause() -> KeyDetail {
     }
     read(json!({
         "context": "", "group": "", "version": "v1", "kind": "Pod", "namespace": "shop", "name": "web-1",
-        "resourceVersion": "4699", "queued": null, "inProgress": null, "hotLoop": null, "runs": runs,
+        "resourceVersion": "4699", "queued": null, "inProgress": null, "givenUp": [], "hotLoop": null,
+        "runs": runs,
     }))
 }

@@ -116,10 +116,18 @@ pub(crate) fn failing(controller: &Controller) -> usize {
     controller.handlers.iter().map(|it| it.failing).sum()
 }
 
+/// Returns how many keys the handlers of a controller have given up.
+pub(crate) fn given_up(controller: &Controller) -> usize {
+    controller.handlers.iter().map(|it| it.given_up).sum()
+}
+
+/// A call that runs for longer, in seconds, is worth a look.
+const LONG_CALL: f64 = 60.0;
+
 fn controller(controller: &Controller, names: Names) -> Row {
     let queue = &controller.queue;
     let (calls, failures) = rates(controller);
-    let failing = failing(controller);
+    let (failing, given_up) = (failing(controller), given_up(controller));
     let blocked = controller
         .handlers
         .iter()
@@ -127,13 +135,16 @@ fn controller(controller: &Controller, names: Names) -> Row {
         .count();
     // The most urgent first, because there is room for one word.
     let state = match (controller.hot_loops, controller.workers, blocked) {
+        _ if given_up > 0 => format!("{} given up", number(given_up)),
         (1.., ..) => "hot loop".to_owned(),
         (_, None, _) => "not running".to_owned(),
+        _ if queue.longest >= LONG_CALL => format!("a call for {}", duration(queue.longest)),
         (_, _, 1..) if controller.phase == "synced" => "handler blocked".to_owned(),
         _ => controller.phase.clone(),
     };
     // The rate counts too: a key that has succeeded again since is no longer among the failing ones.
-    let tone = if failing > 0 || failures > 0.0 || controller.hot_loops > 0 {
+    let is_bad = failing > 0 || given_up > 0 || failures > 0.0;
+    let tone = if is_bad || controller.hot_loops > 0 {
         Tone::Bad
     } else if state != "synced" {
         Tone::Warn
@@ -297,11 +308,23 @@ mod tests {
         assert_eq!(tones, [Tone::Bad, Tone::Warn, Tone::Warn]);
         let expected = "\
 CONTROLLER       DUE  DELAYED  BUSY  CALLS/S  ERRORS/S  FAILING  OBJECTS  STATE            TREND
-Deployment.apps   12        3   1/5     25.0       0.3        2      12k  synced           ▁▂▃▄▅▆▇█
+Deployment.apps   12        3   1/5     25.0       0.3        2      12k  1 given up       ▁▂▃▄▅▆▇█
 Pod                0        3     -     25.0         0        0      12k  not running      ▁▂▃▄▅▆▇█
 Shop.demo.dev      2        3   1/5     25.0         0        0      12k  handler blocked  ▁▂▃▄▅▆▇█
 ";
         assert_eq!(grid.text(120), expected);
+    }
+
+    #[test]
+    fn given_up_keys_and_long_calls_are_marked_in_the_table() {
+        let mut overview = samples::overview();
+        overview.controllers[1].handlers[0].given_up = 3;
+        overview.controllers[2].queue.longest = 720.0;
+        let all: Vec<&Controller> = overview.controllers.iter().collect();
+        let grid = controllers(&all, Names::of(&overview));
+        let tones: Vec<Tone> = grid.rows.iter().map(|row| row.tone).collect();
+        assert_eq!(tones, [Tone::Bad, Tone::Bad, Tone::Warn]);
+        assert!(grid.text(120).contains("a call for 12m00s"));
     }
 
     #[test]

@@ -239,16 +239,8 @@ fn count(number: usize) -> Order {
 
 fn handlers(detail: &ControllerDetail) -> Content {
     let row = |it: &Handler| {
-        let state = it
-            .blocked
-            .clone()
-            .unwrap_or_else(|| match (it.panics, it.timeouts) {
-                (0, 0) => String::new(),
-                // If there are both, only the timeouts are shown: there is room for one.
-                (panics, 0) => format!("{} panicked", amount(panics)),
-                (_, timeouts) => format!("{} timed out", amount(timeouts)),
-            });
-        let tone = match (it.failing, &it.blocked) {
+        let state = handler_state(it);
+        let tone = match (it.failing + it.given_up, &it.blocked) {
             (1.., _) => Tone::Bad,
             (0, Some(_)) => Tone::Warn,
             (0, None) => Tone::Plain,
@@ -288,6 +280,17 @@ fn handlers(detail: &ControllerDetail) -> Content {
     };
     let entries = handlers.iter().map(|it| (it.name.clone(), order(it), None));
     Content::of_grid(grid, entries)
+}
+
+/// Returns the most urgent fact about a handler, because there is room for one.
+fn handler_state(it: &Handler) -> String {
+    match (it.given_up, &it.blocked, it.timeouts, it.panics) {
+        (1.., ..) => format!("{} given up", number(it.given_up)),
+        (0, Some(blocked), ..) => blocked.clone(),
+        (0, None, 1.., _) => format!("{} timed out", amount(it.timeouts)),
+        (0, None, 0, 1..) => format!("{} panicked", amount(it.panics)),
+        (0, None, 0, 0) => String::new(),
+    }
 }
 
 fn keys(detail: &ControllerDetail, kind: &KindRef) -> Content {

@@ -4,6 +4,9 @@ use lariat_console::api::ControllerDetail;
 
 use crate::console::duration;
 
+/// A run that takes longer, in seconds, is slow.
+const SLOW: f64 = 1.0;
+
 /// A key of a controller, with all that is known of it.
 #[derive(Debug, Default)]
 pub(super) struct KeyRow {
@@ -89,6 +92,14 @@ pub(super) fn key_rows(detail: &ControllerDetail) -> Vec<KeyRow> {
         });
         row.is_bad = true;
     }
+    for it in &detail.given_up_keys {
+        let row = rows.add(&it.key, "given up");
+        row.handler(&it.handler);
+        row.since(it.ago);
+        let error = it.error.iter().cloned();
+        row.details.extend(error);
+        row.is_bad = true;
+    }
     for it in &detail.queued {
         let state = match &it.state[..] {
             "ready" => "due",
@@ -116,7 +127,7 @@ pub(super) fn key_rows(detail: &ControllerDetail) -> Vec<KeyRow> {
             row.details.push(format!("due in {}", duration(next)));
         }
     }
-    for it in &detail.slowest {
+    for it in detail.slowest.iter().filter(|it| it.took >= SLOW) {
         // The slowest run of a key comes first, and the others say less.
         if rows.has(&it.key, "slow") {
             continue;

@@ -131,7 +131,7 @@ fn enter_opens_a_controller_and_then_a_key_and_esc_goes_back() {
     // From the handlers, Enter leads to the keys of the handler.
     seen.press(KeyCode::Down);
     seen.press(KeyCode::Enter);
-    seen.has("Keys: 4 of 5 with “status”");
+    seen.has("Keys: 4 of 6 with “status”");
     assert!(seen.selected().starts_with("shop/web"));
     seen.press(KeyCode::Enter);
     assert!(matches!(seen.app.wanted(), Some(Page::Key(_, key)) if key == "shop/web"));

@@ -4,14 +4,17 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
-use lariat_console::api::{KeyDetail, KindRef, Link, RunInfo};
+use lariat_console::api::{KeyDetail, KindNames, KindRef, Link, RunInfo};
 use serde_json::Value;
 use tokio::time::sleep;
 
 use super::options::Options;
 use super::text;
 use super::trace::{Explained, Trace};
-use crate::console::{AskError, Console, Line, Output, Printer, choose, key_path, run_until_asked};
+use crate::console::{
+    AskError, Console, Line, NAMES, Output, Printer, choose, choose_named, key_path,
+    run_until_asked,
+};
 
 /// How often new runs are asked for.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -27,8 +30,7 @@ async fn show(options: &Options) -> Result<ExitCode> {
     // The kind as the program has it: its group and version are part of the path to ask.
     let overview = console.overview().await?.value;
     let kinds: Vec<KindRef> = overview.controllers.into_iter().map(|it| it.kind).collect();
-    let kind = choose(&kinds, &options.kind, options.factory.as_deref());
-    let kind = kind.map_err(|text| anyhow!(text))?;
+    let kind = kind_of(&console, &kinds, options).await?;
     let path = key_path(&kind, &options.key);
     let key = match console.get::<KeyDetail>(&path).await {
         Ok(answer) => answer.value,
@@ -68,6 +70,21 @@ async fn show(options: &Options) -> Result<ExitCode> {
             .try_for_each(|run| follow.print(run, &mut printer))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Finds the kind that the options name, among those with a controller.
+async fn kind_of(console: &Console, kinds: &[KindRef], options: &Options) -> Result<KindRef> {
+    let factory = options.factory.as_deref();
+    match choose(kinds, &options.kind, factory) {
+        Ok(kind) => Ok(kind),
+        // Discovery knows the short names of CRDs. It is asked last, since the program asks its API server for it.
+        Err(unknown) => {
+            let names = console.get::<Vec<KindNames>>(NAMES).await;
+            let named = names.ok();
+            let named = named.and_then(|it| choose_named(&it.value, &options.kind, factory));
+            named.ok_or_else(|| anyhow!(unknown))
+        }
+    }
 }
 
 /// Returns the answer as JSON: a key, whose runs have what caused them.

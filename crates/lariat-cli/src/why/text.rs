@@ -3,22 +3,24 @@
 use lariat_console::api::KeyDetail;
 
 use super::trace::{Explained, Origin};
-use crate::console::{Line, Tone, full_name, heading, run_lines, state_lines};
+use crate::console::{Line, Tone, full_name, heading, next_lines, run_lines, running_line};
 
 /// Returns a whole history, oldest run first, and what happens now.
 pub(super) fn history(key: &KeyDetail, runs: &[Explained]) -> Vec<Line> {
     let mut lines = vec![Line::new(heading(key), Tone::Strong)];
-    let state = state_lines(key);
+    // First, since a call that hangs explains why nothing else happens.
+    lines.extend(key.in_progress.iter().map(running_line));
+    let next = next_lines(key);
     if runs.is_empty() {
-        lines.push(Line::new(nothing(key, !state.is_empty()), Tone::Plain));
+        lines.push(Line::new(nothing(key, !next.is_empty()), Tone::Plain));
     }
     for run in runs {
         lines.push(Line::default());
         lines.extend(explained(run));
     }
-    if !state.is_empty() {
+    if !next.is_empty() {
         lines.push(Line::default());
-        lines.extend(state);
+        lines.extend(next);
     }
     lines
 }
@@ -55,15 +57,16 @@ fn origin(origin: &Origin) -> Vec<Line> {
     }
 }
 
-fn nothing(key: &KeyDetail, has_state: bool) -> String {
+fn nothing(key: &KeyDetail, has_next: bool) -> String {
     let hint = if key.namespace.is_empty() {
         "; an object with a namespace is written namespace/name"
     } else {
         ""
     };
     // The hint is for a key of which nothing is known, which may be misspelled.
-    match (&key.resource_version, has_state) {
-        (None, false) => format!("nothing is known of it{hint}"),
+    match (&key.resource_version, &key.in_progress, has_next) {
+        (None, None, false) => format!("nothing is known of it{hint}"),
+        (_, Some(_), _) => "no run of it has ended that is remembered".to_owned(),
         _ => "no run of it is remembered".to_owned(),
     }
 }
@@ -104,15 +107,22 @@ mod tests {
         }
         let mut quiet = key.clone();
         (quiet.queued, quiet.in_progress, quiet.hot_loop) = (None, None, None);
+        quiet.given_up.clear();
         insta::assert_snapshot!(text(&history(&quiet, &[run])));
     }
 
     #[test]
     fn a_key_without_a_history_says_so() {
         let mut key = samples::key();
-        let head =
-            "Deployment.apps shop/web, cached at version 4711\nno run of it is remembered\n\nnow ";
+        let head = "Deployment.apps shop/web, cached at version 4711\nnow      running in status for 4.2s\n\
+             no run of it has ended that is remembered\n\nwaiting ";
         assert!(text(&history(&key, &[])).starts_with(head));
+        key.in_progress = None;
+        let head = "Deployment.apps shop/web, cached at version 4711\nno run of it is remembered\n\nwaiting ";
+        assert!(text(&history(&key, &[])).starts_with(head));
+        let deploy = "next     deploy is not called again until the object changes";
+        assert!(text(&history(&key, &[])).contains(deploy));
+        key.given_up.clear();
         (key.queued, key.in_progress, key.hot_loop) = (None, None, None);
         key.resource_version = None;
         let unknown = "Deployment.apps shop/web, not in the cache\nnothing is known of it";

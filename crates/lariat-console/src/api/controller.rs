@@ -99,8 +99,10 @@ pub struct Handler {
     pub lag: Quantiles,
     /// The number of keys that wait for the handler outside the queue.
     pub waiting: usize,
-    /// The number of keys that the handler fails for.
+    /// The number of keys that the handler fails for, and is called again for.
     pub failing: usize,
+    /// The number of keys that the handler has given up: their last call failed, and no other is scheduled.
+    pub given_up: usize,
 }
 
 /// The state of a controller at one time, for sparklines.
@@ -136,6 +138,8 @@ pub struct ControllerDetail {
     pub slowest: Vec<Slow>,
     /// The keys that handlers fail for, most failures first; at most a hundred.
     pub failing_keys: Vec<Failing>,
+    /// The keys that handlers have given up, those of the newest calls first; at most a hundred.
+    pub given_up_keys: Vec<GivenUp>,
     /// The keys in hot loops.
     pub loops: Vec<HotLoop>,
 }
@@ -219,6 +223,23 @@ pub struct Failing {
     pub error: Option<String>,
     /// The time until the retry, in seconds; `None` if it is due or there is none.
     pub retry_in: Option<f64>,
+}
+
+/// A key that a handler has given up.
+///
+/// The handler is called for it again when the object changes, the key is enqueued, or a resync comes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct GivenUp {
+    /// The key, as `namespace/name`.
+    pub key: String,
+    /// The handler.
+    pub handler: String,
+    /// The last error, if its run is in the history.
+    pub error: Option<String>,
+    /// The time since the last call ended, in seconds.
+    pub ago: f64,
 }
 
 /// A key in a hot loop.

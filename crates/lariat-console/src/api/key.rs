@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::KindRef;
-use super::controller::{HotLoop, InProgress, QueuedKey};
+use super::controller::{GivenUp, HotLoop, InProgress, QueuedKey};
 
 /// A key: its state and its last runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,6 +23,8 @@ pub struct KeyDetail {
     pub queued: Option<QueuedKey>,
     /// The running call for the key.
     pub in_progress: Option<InProgress>,
+    /// The handlers that have given the key up.
+    pub given_up: Vec<GivenUp>,
     /// The hot loop that the key is in.
     pub hot_loop: Option<HotLoop>,
     /// The last runs, newest first.

@@ -6,6 +6,7 @@
 //! | `GET /api/v1/overview?watch=true` | the same, every second, as server-sent events named `overview` |
 //! | `GET /api/v1/controllers/{kind}` | [`ControllerDetail`] |
 //! | `GET /api/v1/controllers/{kind}/keys/{key}` | [`KeyDetail`] |
+//! | `GET /api/v1/names` | a list of [`KindNames`]: the kinds with a controller, as discovery names them |
 //! | `GET /api/v1/plan` | [`Plan`]: the writes that operators in plan mode would send |
 //! | `GET /api/v1/health` | [`Health`] |
 //! | `POST /api/v1/actions` | [`Done`]; the body is an [`Action`] |
@@ -23,6 +24,7 @@ mod action;
 mod cache;
 mod controller;
 mod key;
+mod names;
 #[cfg(test)]
 mod openapi_tests;
 mod overview;
@@ -31,10 +33,11 @@ mod state;
 pub use action::{Action, Done};
 pub use cache::Cache;
 pub use controller::{
-    Controller, ControllerDetail, Failing, Handler, HotLoop, InProgress, Quantiles, Queue,
+    Controller, ControllerDetail, Failing, GivenUp, Handler, HotLoop, InProgress, Quantiles, Queue,
     QueuedKey, QueuedLane, Sample, Slow,
 };
 pub use key::{CallInfo, CauseInfo, KeyDetail, Link, RunInfo, RunLink};
+pub use names::KindNames;
 pub use overview::{Allowed, Overview, Program};
 pub use state::{Check, Guard, GuardRef, Health, Lease, Plan, PlannedWrite, Shards};
 
@@ -158,7 +161,8 @@ mod tests {
         // A kind is flattened into other types, which must not have fields of the same names.
         let json = serde_json::json!({
             "context": "", "group": "apps", "version": "v1", "kind": "Deployment", "namespace": "shop", "name": "web",
-            "resourceVersion": "4711", "queued": null, "inProgress": null, "hotLoop": null, "runs": [],
+            "resourceVersion": "4711", "queued": null, "inProgress": null, "givenUp": [],
+            "hotLoop": null, "runs": [],
         });
         let key: KeyDetail = serde_json::from_value(json.clone()).unwrap();
         assert_eq!(

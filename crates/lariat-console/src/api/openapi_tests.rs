@@ -5,7 +5,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use super::{Action, ControllerDetail, Done, Health, KeyDetail, Overview, Plan};
+use super::{Action, ControllerDetail, Done, Health, KeyDetail, KindNames, Overview, Plan};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/api/openapi.json");
 
@@ -86,6 +86,11 @@ fn paths(schemas: &mut SchemaGenerator) -> Value {
         "The state and the last runs of a key",
         &json!([kind, key, context]),
     );
+    let names = get::<Vec<KindNames>>(
+        schemas,
+        "The names of the kinds that have a controller, as discovery has them",
+        &json!([]),
+    );
     let plan = get::<Plan>(
         schemas,
         "The writes that operators in plan mode would send",
@@ -100,6 +105,7 @@ fn paths(schemas: &mut SchemaGenerator) -> Value {
         "/api/v1/overview": overview,
         "/api/v1/controllers/{kind}": controller,
         "/api/v1/controllers/{kind}/keys/{key}": of_key,
+        "/api/v1/names": names,
         "/api/v1/plan": plan,
         "/api/v1/health": health,
         "/api/v1/actions": {"post": {

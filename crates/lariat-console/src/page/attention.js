@@ -3,7 +3,7 @@
 import { confirmed, perform } from './actions.js';
 import { controllerAddress, kindOnly } from './address.js';
 import { h } from './dom.js';
-import { count, counted, list, seconds } from './format.js';
+import { count, counted, list, percent, seconds } from './format.js';
 import { button, code, keyLink, kindLink, objectLink } from './parts.js';
 
 /** A call that runs for longer is worth a look; a check fails after ten minutes. */
@@ -82,10 +82,12 @@ export const resetButton = ({ context, operator, reconcilers, budgets }) => butt
 
 /** Whether what is wrong with a controller is explained by its keys. */
 export const needsDetail = controller =>
-  controller.queue.longest >= LONG_CALL || controller.handlers.some(handler => handler.failing);
+  controller.queue.longest >= LONG_CALL || controller.handlers.some(handler => handler.failing || handler.givenUp);
 
 const ofController = (controller, details, may) => [
   controller.handlers.filter(handler => handler.failing).map(handler => failing(controller, handler, details)),
+  controller.handlers.filter(handler => handler.givenUp).map(handler => givenUp(controller, handler, details)),
+  controller.handlers.filter(isFailingNow).map(handler => failures(controller, handler)),
   stuck(controller, details),
   busy(controller),
   controller.handlers.filter(handler => handler.blocked).map(handler => blocked(controller, handler, may)),
@@ -94,16 +96,37 @@ const ofController = (controller, details, may) => [
 function failing(controller, handler, details) {
   const keys = details.get(controllerAddress(controller))?.failingKeys.filter(key => key.handler === handler.name) ?? [];
   const retried = keys.filter(key => key.retryIn !== null).map(key => key.retryIn);
-  const todo = [retried.length ? `The next retry is in ${seconds(Math.min(...retried))}.` : 'No retry is scheduled.'];
-  if (handler.exhausted) todo.push(`${counted(handler.exhausted, 'failure was', 'failures were')} the last of its retries: such a key runs again when it changes or is enqueued.`);
+  const todo = retried.length ? `The next retry is in ${seconds(Math.min(...retried))}.` : 'A retry is due.';
   return {
     key: `failing ${controllerAddress(controller)} ${handler.name}`,
     level: 'bad',
     what: [code(handler.name), ' of ', kindLink(controller), ` fails for ${counted(handler.failing, 'key')}.`],
     detail: keys.slice(0, 2).map(key => [keyLink(controller, key.key), key.error && `: ${key.error}`]),
-    todo: keys.length ? todo.join(' ') : 'The errors are on the page of the controller.',
+    todo: keys.length ? todo : 'The errors are on the page of the controller.',
   };
 }
+
+function givenUp(controller, handler, details) {
+  const keys = details.get(controllerAddress(controller))?.givenUpKeys.filter(key => key.handler === handler.name) ?? [];
+  return {
+    key: `given up ${controllerAddress(controller)} ${handler.name}`,
+    level: 'bad',
+    what: [code(handler.name), ' of ', kindLink(controller), ` has given up ${counted(handler.givenUp, 'key')}.`],
+    detail: keys.slice(0, 2).map(key => [keyLink(controller, key.key), key.error && `: ${key.error}`]),
+    todo: 'It is not called again for such a key until the object changes or the key is enqueued.',
+  };
+}
+
+/** Whether calls of a handler fail although no key is failing or given up now. */
+const isFailingNow = handler => handler.failureRate > 0 && !handler.failing && !handler.givenUp;
+
+const failures = (controller, handler) => ({
+  key: `failures ${controllerAddress(controller)} ${handler.name}`,
+  level: 'warn',
+  what: [percent(handler.failureRate, handler.rate), ' of the calls of ', code(handler.name), ' of ', kindLink(controller),
+    ' failed in the last minute.'],
+  todo: 'No key fails at present. The page of the controller has the last runs.',
+});
 
 function stuck(controller, details) {
   const longest = controller.queue.longest;

@@ -5,7 +5,7 @@ import { kindOnly } from './address.js';
 import { sparkline } from './chart.js';
 import { h } from './dom.js';
 import { apiVersion, count, counted, NONE, rate, seconds } from './format.js';
-import { errorShare, stateOf, totalRate } from './overview.js';
+import { errorShare, stateOf, totalRate, troubleText } from './overview.js';
 import { badge, button, code, facts, keyLink, lanes, loading, loopText, moment, notable, quantile, section, table } from './parts.js';
 
 const BOUND = 'an upper bound within a factor of two';
@@ -31,6 +31,7 @@ export function controllerView({ overview, detail, detailError, route }) {
   return [
     title(detail, stateOf(detail), may && relistButton(detail)),
     failingKeys(detail),
+    givenUpKeys(detail),
     hotLoops(detail),
     section('Handlers', {}, table('Handlers', may ? [...HANDLERS, { name: 'Action' }] : HANDLERS,
       detail.handlers.map(handler => handlerRow(detail, handler, may)), { empty: 'It has no handler.' })),
@@ -98,7 +99,7 @@ function handlerRow(controller, handler, may) {
 }
 
 function handlerState(handler) {
-  if (handler.failing) return badge(`${counted(handler.failing, 'key')} failing`, 'bad');
+  if (handler.failing || handler.givenUp) return badge(troubleText(handler.failing, handler.givenUp), 'bad');
   return handler.blocked ? badge(handler.blocked, 'warn') : badge('active');
 }
 
@@ -140,7 +141,7 @@ function queuedNote({ queued, queuedTotal }) {
 
 function failingKeys(detail) {
   if (!detail.failingKeys.length) return null;
-  const columns = [{ name: 'Key' }, { name: 'Handler' }, { name: 'Error', wide: true }, { name: 'Failures', number: true }, { name: 'Next retry', title: 'None if the key is due, or is not retried', number: true }];
+  const columns = [{ name: 'Key' }, { name: 'Handler' }, { name: 'Error', wide: true }, { name: 'Failures', number: true }, { name: 'Next retry', title: 'None if the key is due', number: true }];
   return section('Failing keys', {}, table('Failing keys', columns, detail.failingKeys.map(failing => ({
     key: `${failing.key} ${failing.handler}`,
     cells: [
@@ -149,6 +150,21 @@ function failingKeys(detail) {
       h('span', { class: 'error' }, failing.error ?? 'its last run is not kept'),
       failing.failures ? count(failing.failures) : '',
       failing.retryIn === null ? NONE : `in ${seconds(failing.retryIn)}`,
+    ],
+  }))));
+}
+
+function givenUpKeys(detail) {
+  if (!detail.givenUpKeys.length) return null;
+  const columns = [{ name: 'Key' }, { name: 'Handler' }, { name: 'Error', wide: true }, { name: 'Last call', number: true }];
+  const note = 'not called again until the object changes or the key is enqueued';
+  return section('Given up', { note }, table('Keys that were given up', columns, detail.givenUpKeys.map(given => ({
+    key: `${given.key} ${given.handler}`,
+    cells: [
+      keyLink(detail, given.key),
+      code(given.handler),
+      h('span', { class: 'error' }, given.error ?? 'its last run is not kept'),
+      `${seconds(given.ago)} ago`,
     ],
   }))));
 }

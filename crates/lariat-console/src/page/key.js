@@ -42,7 +42,7 @@ function enqueueForm(overview, route) {
     h('button', { type: 'submit' }, 'Enqueue'));
 }
 
-function now({ inProgress, queued, hotLoop, resourceVersion }) {
+function now({ inProgress, queued, givenUp, hotLoop, resourceVersion }) {
   const last = queued?.lanes.reduce((most, lane) => Math.max(most, lane.failures), 0);
   return [
     hotLoop && h('li', { key: 'loop', class: 'warn' },
@@ -52,7 +52,9 @@ function now({ inProgress, queued, hotLoop, resourceVersion }) {
     queued && h('li', { key: 'queue', class: last ? 'bad' : null },
       `In the queue: ${queued.state}, ${queued.priority} priority`,
       queued.dueFor ? `, due for ${seconds(queued.dueFor)}` : '', queued.lanes.length ? [': ', lanes(queued)] : '', '.'),
-    !inProgress && !queued && h('li', { key: 'idle' }, 'Nothing is due, delayed or running.'),
+    givenUp.map(given => h('li', { key: `given up ${given.handler}`, class: 'bad' },
+      code(given.handler), ` failed ${seconds(given.ago)} ago and is not called again until the object changes or the key is enqueued.`)),
+    !inProgress && !queued && !givenUp.length && h('li', { key: 'idle' }, 'Nothing is due, delayed or running.'),
     h('li', { key: 'cache' }, resourceVersion ? ['Cached at the resource version ', code(resourceVersion), '.'] : 'The cache has no such object.'),
   ];
 }

@@ -61,11 +61,17 @@ export const errorShare = controller => percent(totalRate(controller, 'failureRa
 /** The state of a controller in a word; the phase of its cache while it is not synced. */
 export function stateOf(controller) {
   const failing = controller.handlers.reduce((sum, handler) => sum + handler.failing, 0);
-  if (failing) return badge(`${counted(failing, 'key')} failing`, 'bad');
+  const givenUp = controller.handlers.reduce((sum, handler) => sum + handler.givenUp, 0);
+  if (failing || givenUp) return badge(troubleText(failing, givenUp), 'bad');
   if (controller.hotLoops) return badge(counted(controller.hotLoops, 'hot loop'), 'warn');
   if (controller.workers === null) return badge('not running');
   return badge(controller.phase, controller.phase === 'synced' ? '' : 'warn');
 }
+
+/** Failing keys and those that were given up, in a few words. */
+export const troubleText = (failing, givenUp) =>
+  [failing && `${counted(failing, 'key')} failing`, givenUp && `${failing ? count(givenUp) : counted(givenUp, 'key')} given up`]
+    .filter(Boolean).join(', ');
 
 function programFacts(overview) {
   const total = name => overview.caches.reduce((sum, cache) => sum + cache[name], 0);

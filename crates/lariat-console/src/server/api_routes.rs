@@ -32,6 +32,7 @@ pub(super) fn router() -> Router<Arc<ServerState>> {
         .route("/api/v1/overview", get(overview))
         .route("/api/v1/controllers/{kind}", get(controller))
         .route("/api/v1/controllers/{kind}/keys/{key}", get(key))
+        .route("/api/v1/names", get(names))
         .route("/api/v1/plan", get(plan))
         .route("/api/v1/health", get(health))
         .route(ACTIONS, post(actions::act))
@@ -97,9 +98,17 @@ async fn key(State(state): Shared, path: Of<(String, String)>, request: Request)
     if is_known {
         return json(&detail);
     }
+    let hint = view::namesakes(&member, &gvk, &key);
     let message =
-        format!("{gvk} {key} is neither cached nor queued, and has no runs in the history");
+        format!("{gvk} {key} is neither cached nor queued, and has no runs in the history{hint}");
     Err(Refusal::not_found(message))
+}
+
+async fn names(State(state): Shared, request: Request) -> Answered {
+    let (parts, _) = request.into_parts();
+    state.enter(&parts, Permission::Look).await?;
+    let _place = state.place()?;
+    json(&view::names(&state.members).await)
 }
 
 async fn plan(State(state): Shared, request: Request) -> Answered {

@@ -84,6 +84,7 @@ fn handler(member: &Member, gvk: &Gvk, status: &HandlerStatus, samples: &Samples
         lag: quantiles(&status.lags),
         waiting: status.waiting,
         failing: status.failing,
+        given_up: status.given_up,
     }
 }
 

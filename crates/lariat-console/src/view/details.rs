@@ -1,8 +1,8 @@
-//! A controller with its queued, failing and slow keys.
+//! A controller with its queued, failing, given up and slow keys.
 
 use std::cmp::Reverse;
 
-use lariat_controller::{CallRecord, FailingKey, RunRecord};
+use lariat_controller::{CallRecord, FailingKey, GivenUpKey, RunRecord};
 use lariat_core::Gvk;
 
 use super::controllers::{controller as summary, hot_loop};
@@ -13,7 +13,7 @@ use crate::members::Member;
 use crate::samples::Samples;
 use crate::text::{self, shown};
 
-/// The maximum number of queued keys, and of failing ones.
+/// The maximum number of queued keys, of failing ones, and of those that were given up.
 const KEYS: usize = 100;
 /// The maximum number of slow runs.
 const SLOWEST: usize = 20;
@@ -29,6 +29,7 @@ pub(crate) fn controller(
     let kind = KindRef::new(&member.context, gvk);
     let queue = controller.queued(KEYS);
     let failing = controller.failing_keys(KEYS);
+    let given_up = controller.given_up_keys(KEYS);
     let loops = status.hot_loops.iter();
     Some(api::ControllerDetail {
         controller: summary(member, &status, samples),
@@ -37,6 +38,7 @@ pub(crate) fn controller(
         queued_total: queue.total,
         slowest: slowest(controller.history()),
         failing_keys: failing.iter().map(failing_key).collect(),
+        given_up_keys: given_up.iter().map(given_up_key).collect(),
         loops: loops.map(|it| hot_loop(&kind, it)).collect(),
     })
 }
@@ -48,6 +50,15 @@ fn failing_key(failing: &FailingKey) -> api::Failing {
         failures: failing.failures,
         error: failing.error.as_deref().map(shown),
         retry_in: failing.retry_in.map(|it| it.as_secs_f64()),
+    }
+}
+
+pub(super) fn given_up_key(given_up: &GivenUpKey) -> api::GivenUp {
+    api::GivenUp {
+        key: given_up.key.to_string(),
+        handler: given_up.handler.to_string(),
+        error: given_up.error.as_deref().map(shown),
+        ago: given_up.ago.as_secs_f64(),
     }
 }
 

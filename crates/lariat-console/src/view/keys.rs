@@ -6,6 +6,7 @@ use lariat_controller::{CallRecord, RunRecord};
 use lariat_core::{Cause, CausingRun, Gvk, ObjectKey, Subject};
 
 use super::controllers::hot_loop;
+use super::details::given_up_key;
 use super::queued::{in_progress, queued};
 use crate::api;
 use crate::api::{KindRef, Link, RunLink};
@@ -38,6 +39,11 @@ pub(crate) fn key(member: &Member, gvk: &Gvk, key: &ObjectKey) -> Option<api::Ke
         resource_version: cached.map(|object| object.version().to_string()),
         queued: controller.queued_key(key).as_ref().map(queued),
         in_progress: call.map(in_progress),
+        given_up: controller
+            .given_up_of(key)
+            .iter()
+            .map(given_up_key)
+            .collect(),
         hot_loop: loops
             .find(|it| it.key == *key)
             .map(|it| hot_loop(&kind, it)),
@@ -46,6 +52,33 @@ pub(crate) fn key(member: &Member, gvk: &Gvk, key: &ObjectKey) -> Option<api::Ke
         kind,
     })
 }
+
+/// Returns a hint for the key of an object that is not known: the cached keys of the same name.
+pub(crate) fn namesakes(member: &Member, gvk: &Gvk, key: &ObjectKey) -> String {
+    let informer = member.factory.caches().existing(gvk);
+    let keys = informer.map(|informer| informer.store().keys());
+    let mut found: Vec<ObjectKey> = keys.into_iter().flatten().collect();
+    let is_namespaced = found.iter().any(|other| other.namespace().is_some());
+    found.retain(|other| other.name() == key.name());
+    found.sort_unstable();
+    let names: Vec<&str> = found
+        .iter()
+        .take(NAMESAKES)
+        .map(ObjectKey::as_str)
+        .collect();
+    let scope = match (key.namespace(), is_namespaced) {
+        (None, true) => format!("; {} is namespaced", gvk.kind()),
+        (Some(_), false) if !names.is_empty() => format!("; {} has no namespaces", gvk.kind()),
+        _ => String::new(),
+    };
+    match &names[..] {
+        [] => scope,
+        names => format!("{scope}; did you mean {}?", names.join(" or ")),
+    }
+}
+
+/// The maximum number of keys that a hint names.
+const NAMESAKES: usize = 3;
 
 /// Converts the runs of one key.
 struct Reader<'a> {

@@ -25,7 +25,7 @@ use crate::enqueue::{Enqueue, EnqueueError};
 use crate::flight::ControllerFlight;
 use crate::handler::CallKind;
 use crate::hot_loop::Detector;
-use crate::lane::{Lane, Lanes, Limit, Waiting};
+use crate::lane::{GIVEN_UP, Lane, LaneList, Lanes, Limit, Waiting};
 use crate::payload::{Payload, Queue};
 use crate::status::{ControllerStatus, HandlerStatus};
 
@@ -152,6 +152,11 @@ impl ControllerCore {
 
     pub(super) fn failures(&self) -> &Failures {
         &self.failures
+    }
+
+    /// Returns whether the controller has workers.
+    pub(super) fn is_working(&self) -> bool {
+        self.working.load(Ordering::Relaxed) > 0
     }
 
     pub(crate) fn activity(&self) -> &Arc<Activity> {
@@ -423,11 +428,17 @@ impl ControllerCore {
 
     /// Returns the counters of a handler.
     pub(crate) fn handler_status(&self, lane: &Lane) -> HandlerStatus {
-        self.with_failing(lane.status())
+        self.with_keys(lane.status(), &self.lanes.list())
     }
 
-    fn with_failing(&self, mut status: HandlerStatus) -> HandlerStatus {
-        status.failing = self.failures.count(&status.name);
+    /// Adds the numbers of failing and given up keys.
+    fn with_keys(&self, mut status: HandlerStatus, lanes: &LaneList) -> HandlerStatus {
+        let mut lanes = lanes.iter();
+        let lane = lanes.find(|lane| Arc::ptr_eq(lane.name(), &status.name));
+        if let Some(lane) = lane {
+            status.failing = self.failing(lane).len();
+            status.given_up = self.given_up(lane).len();
+        }
         status
     }
 
@@ -435,7 +446,8 @@ impl ControllerCore {
     pub(crate) fn status(&self) -> ControllerStatus {
         let (handlers, gone) = self.lanes.status();
         let handlers = handlers.into_iter();
-        let handlers = handlers.map(|each| self.with_failing(each)).collect();
+        let lanes = self.lanes.list();
+        let handlers = handlers.map(|each| self.with_keys(each, &lanes)).collect();
         ControllerStatus {
             cache: self.informer.status(),
             queue: self.queue.stats(),
@@ -459,12 +471,15 @@ impl ControllerCore {
         all.extend(queue);
         let lanes = self.lanes.list();
         let failing = (self.failures.keys(), KEYS * lanes.len());
+        let given_up = lanes.iter().map(|lane| (lane.given_up().len(), GIVEN_UP));
+        let given_up = sum(given_up);
         let [runs, older] = self.history.table_sizes();
         let (joined, aside) = self.caches.table_sizes();
         let sizes = [
             ("runs", runs),
             ("older runs", older),
             ("failing keys", failing),
+            ("given up keys", given_up),
             ("suspects", self.detector.table_sizes()),
             ("keys in line", sum(lanes.iter().map(|lane| lane.in_line()))),
             ("kept places", sum(lanes.iter().map(|lane| lane.kept()))),

@@ -16,6 +16,7 @@ use crate::current::{self, Caller};
 use crate::handler::{Call, Class, HandlerError, HandlerResult, Updated, through};
 use crate::panics::{self, Panicked};
 use crate::totals::CallOutcome;
+use crate::written;
 
 /// How a call ended, with the user's types converted.
 pub(super) struct Answer {
@@ -42,6 +43,8 @@ pub(super) struct Failure {
     pub(super) text: Arc<str>,
     pub(super) class: Class,
     pub(super) is_conflict: bool,
+    /// Whether a retry can hardly help.
+    pub(super) is_slow: bool,
     /// Whether the failure is left out of the failures in a row.
     pub(super) is_uncounted: bool,
     pub(super) priority: Option<Priority>,
@@ -59,6 +62,7 @@ impl Failure {
             text: without_credentials(&error.to_string()).into(),
             class: error.class(),
             is_conflict: error.is_conflict(),
+            is_slow: error.is_slow(),
             is_uncounted: error.is_uncounted(),
             priority: error.priority(),
             after: error.delay(),
@@ -128,6 +132,7 @@ async fn called(call: Call, caller: Caller) -> Answer {
     // Encoding the returned object runs the user's `Serialize`, and formatting an error its `Display`. So both are
     // inside the guard.
     let answering = async { answer(&gvk, &key, through(call).await) };
+    let answering = written::within(gvk.clone(), key.clone(), answering);
     let noted = panics::noting(answering, Panicked::log_caught);
     let caught = AssertUnwindSafe(noted).catch_unwind();
     match current::within(caller, caught).await {

@@ -14,8 +14,8 @@
 //!    streams, and `shards` those that a change of the ring brings.
 //! 2. `worker` dequeues a key. `run` calls the lanes that are due, one after the other; `guard` isolates a call, and
 //!    `verdict` decides when the lane is called next.
-//! 3. `history` and `activity` record runs and running calls, `failures` logs failures, and `snapshots` reads all of it for
-//!    status pages.
+//! 3. `history` and `activity` record runs and running calls, `failures` logs failures, and `snapshots` and `trouble`
+//!    read all of it for status pages.
 
 mod activity;
 mod caches;
@@ -34,6 +34,7 @@ mod shared;
 mod slot;
 mod snapshots;
 mod sources;
+mod trouble;
 mod verdict;
 mod worker;
 

@@ -182,7 +182,7 @@ impl RunningController {
                 () = self.core.caches().release_held() => {}
                 () = self.lane_ended() => self.slot.sweep(&self.core),
                 Some(()) = unused => self.slot.end_if_unused(&self.core),
-                () = self.core.failures().sum_up(self.core.lanes()) => {}
+                () = self.core.sum_up_failures() => {}
                 () = changed => {}
             }
         }

@@ -19,7 +19,7 @@ use crate::enqueue::{Enqueue, EnqueueError};
 use crate::error::{NO_HANDLERS, RegisterError, UnknownHandler};
 use crate::handler::Handler;
 use crate::lane::Lane;
-use crate::snapshot::{FailingKey, InProgress, QueuedKey, QueuedKeys};
+use crate::snapshot::{FailingKey, GivenUpKey, InProgress, QueuedKey, QueuedKeys};
 use crate::status::ControllerStatus;
 
 /// The controller of a kind, whose objects are read as `K`.
@@ -367,13 +367,48 @@ impl<K: View> SharedController<K> {
 
     /// Returns the keys that handlers fail for, most failures in a row first.
     ///
-    /// At most `limit` keys are returned, and at most 4,096 keys of a handler are tracked. Keys whose retries are
-    /// exhausted, conflicts and [ignored](crate::Ignore) errors do not count. The cost grows with the number of failing
+    /// At most `limit` keys are returned, and at most 4,096 keys of a handler are tracked. Keys that are [given
+    /// up](Self::given_up_keys), conflicts and [ignored](crate::Ignore) errors do not count. The cost grows with the number of failing
     /// keys, and with `limit` times the runs in the history.
     #[must_use]
     pub fn failing_keys(&self, limit: usize) -> Vec<FailingKey> {
         let core = self.slot.in_use();
         core.map_or_else(Vec::new, |core| core.failing_keys(limit))
+    }
+
+    /// Returns the keys that handlers have given up, those of the newest calls first.
+    ///
+    /// A handler gives a key up if a call for an existing object fails with a terminal error, exhausts the retries, or
+    /// finds an object that does not decode, and [`requeue_final`](crate::HandlerOptions::requeue_final) sets no delay.
+    /// It is called again when the object changes, the key is enqueued, or a resync comes; a relist calls it only for
+    /// what differs. A key leaves with the next call that ends otherwise, when its object is deleted or moves to another
+    /// member of a ring, and when the handler is deregistered. While the factory does not run, there are none.
+    ///
+    /// At most `limit` keys are returned, and at most 4,096 keys of a handler are kept, the newest ones.
+    ///
+    /// ```no_run
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use lariat::SharedController;
+    ///
+    /// # fn example(pods: &SharedController<Pod>) {
+    /// for given_up in pods.given_up_keys(10) {
+    ///     println!("{} has given {} up: {:?}", given_up.handler, given_up.key, given_up.error);
+    /// }
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn given_up_keys(&self, limit: usize) -> Vec<GivenUpKey> {
+        let core = self.slot.in_use();
+        core.map_or_else(Vec::new, |core| core.given_up_keys(limit))
+    }
+
+    /// Returns the handlers that have given up a key.
+    ///
+    /// See [`given_up_keys`](Self::given_up_keys).
+    #[must_use]
+    pub fn given_up_of(&self, key: &ObjectKey) -> Vec<GivenUpKey> {
+        let core = self.slot.in_use();
+        core.map_or_else(Vec::new, |core| core.given_up_of(key))
     }
 
     /// Pauses a handler until [`resume`](Self::resume).

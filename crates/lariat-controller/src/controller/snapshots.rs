@@ -1,4 +1,4 @@
-//! Snapshots of a controller for people: running calls, queued keys, failing keys.
+//! Snapshots of a controller for people: running calls and queued keys.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use lariat_queue::{self as queue, LaneId};
 
 use super::core::ControllerCore;
 use crate::lane::{Lane, LaneList, WaitingKey};
-use crate::snapshot::{FailingKey, InProgress, QueuedKey, QueuedKeys, QueuedLane};
+use crate::snapshot::{InProgress, QueuedKey, QueuedKeys, QueuedLane};
 
 impl ControllerCore {
     /// Returns the calls that are running, longest first.
@@ -67,38 +67,6 @@ impl ControllerCore {
             }
         }
         found
-    }
-
-    /// Returns the keys that handlers fail for, most failures in a row first.
-    pub(crate) fn failing_keys(&self, limit: usize) -> Vec<FailingKey> {
-        let lanes = self.lanes().list();
-        let mut failing = Vec::new();
-        for (at, lane) in lanes.iter().enumerate() {
-            for key in self.failures().failing(lane.name()) {
-                // While a key waits outside the queue, the queue may not have its count.
-                let waiting = lane.waits(&key).map_or(0, |waiting| waiting.failures);
-                let failures = self.queue().failures(&key, lane.id()).max(waiting);
-                failing.push((Reverse(failures), at, key));
-            }
-        }
-        failing.sort_unstable();
-        failing.truncate(limit);
-        let failing = failing.into_iter();
-        failing
-            .map(|(Reverse(failures), at, key)| FailingKey {
-                handler: lanes[at].name().clone(),
-                failures,
-                error: self.history().last_error(&key, lanes[at].name()),
-                retry_in: self.retry_in(&key, lanes[at].id()),
-                key,
-            })
-            .collect()
-    }
-
-    fn retry_in(&self, key: &ObjectKey, lane: LaneId) -> Option<Duration> {
-        let lanes = self.queue().queued(key)?.lanes;
-        let own = lanes.iter().find(|each| each.lane == lane)?;
-        Some(own.due_in).filter(|due_in| !due_in.is_zero())
     }
 }
 

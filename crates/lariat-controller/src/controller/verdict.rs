@@ -3,7 +3,7 @@
 //! | result of the call | verdict |
 //! |---|---|
 //! | success, ignored error | done, or again if it asks for a requeue |
-//! | terminal error, retries exhausted | done, or again if [`requeue_final`] returns a delay |
+//! | terminal error, retries exhausted | given up, or again if [`requeue_final`] returns a delay |
 //! | other error, panic, timeout | failed: retried after the backoff, and the failures in a row grow |
 //! | the same, if the error is uncounted | postponed: retried, and the failures in a row stay |
 //!
@@ -32,6 +32,9 @@ use crate::totals::CallOutcome;
 
 /// The retry delay if the rate limiter panics.
 const BROKEN_LIMITER: Duration = Duration::from_secs(30);
+
+/// The delay of a retry that can hardly help: until a user acts, more retries are useless.
+const SLOW: Duration = Duration::from_secs(300);
 
 /// How a call ended.
 #[derive(Debug, Clone, Copy)]
@@ -81,7 +84,7 @@ impl EndedCall<'_> {
     pub(super) fn judge(
         &self,
         result: Result<Again, Failure>,
-        newest: impl FnOnce() -> Option<Arc<CachedObject>>,
+        newest: impl Fn() -> Option<Arc<CachedObject>>,
     ) -> (Verdict<Payload>, CallRecord) {
         let again = result.as_ref().ok().and_then(|again| again.after);
         let is_immediate = again == Some(Duration::ZERO);
@@ -128,8 +131,7 @@ impl EndedCall<'_> {
 
     /// Judges a success.
     fn answered(&self, again: &Again) -> (Verdict<Payload>, CallRecord) {
-        let failures = self.core.failures();
-        failures.succeeded(self.lane.name(), self.work.key());
+        self.settled();
         let record = CallRecord {
             note: again.note.clone(),
             ..self.report.record(self.lane, None, again.after)
@@ -141,7 +143,7 @@ impl EndedCall<'_> {
     fn failed(
         &self,
         failure: Failure,
-        newest: impl FnOnce() -> Option<Arc<CachedObject>>,
+        newest: impl Fn() -> Option<Arc<CachedObject>>,
     ) -> (Verdict<Payload>, CallRecord) {
         let (lane, report) = (self.lane, self.report);
         let (failures, is_uncounted, priority) =
@@ -149,7 +151,7 @@ impl EndedCall<'_> {
         // Counts as a success everywhere: the failures in a row are reset, and a recovery is logged.
         if failure.class == Class::Ignored {
             self.log_ignored(&failure.text);
-            self.core.failures().succeeded(lane.name(), self.work.key());
+            self.settled();
             let record = report.record(lane, Some(failure.text), failure.after);
             return (requeued(lane, failure.after, priority), record);
         }
@@ -163,8 +165,12 @@ impl EndedCall<'_> {
             // For the queue, the lane is done: its failures in a row are reset.
             Next::Final(lane.after_final_failure(newest().as_ref()))
         } else {
-            Next::Retry(self.retry_in(&failure, newest))
+            Next::Retry(self.retry_in(&failure, &newest))
         };
+        // Without an object there is nothing to give up: a deleted object does not change any more.
+        let given_up = next.delay().is_none().then(&newest).flatten();
+        let given_up = given_up.map(|object| object.uid().clone());
+        lane.given_up().note(self.work.key(), given_up);
         let text = self.log_failed(next, failure);
         let record = report.record(lane, Some(text), next.delay());
         let after = match next {
@@ -194,24 +200,42 @@ impl EndedCall<'_> {
         (verdict, record)
     }
 
+    /// Records that the handler neither fails for the key any more nor has given it up.
+    fn settled(&self) {
+        let key = self.work.key();
+        self.core.failures().succeeded(self.lane.name(), key);
+        self.lane.given_up().note(key, None);
+    }
+
     /// Returns the delay before the retry.
     ///
-    /// It is the delay that the error sets; or else the backoff, but at least the delay that the API server asks for.
-    /// The handler's [`retry_within`](crate::HandlerOptions::retry_within) may shorten it, but not below what the API
-    /// server asks for.
+    /// It is the delay that the error sets; or else the backoff, or the delay of slow retries, but at least the delay
+    /// that the API server asks for. The handler's [`retry_within`](crate::HandlerOptions::retry_within) may shorten
+    /// it, but not below what the API server asks for.
     fn retry_in(
         &self,
         failure: &Failure,
-        newest: impl FnOnce() -> Option<Arc<CachedObject>>,
+        newest: impl Fn() -> Option<Arc<CachedObject>>,
     ) -> Duration {
         let least = failure.not_before.unwrap_or_default();
-        let wanted = failure
-            .after
-            .unwrap_or_else(|| self.backoff(self.report.attempt).max(least));
+        let usual = || {
+            if failure.is_slow {
+                self.slow_retry(newest().as_ref())
+            } else {
+                self.backoff(self.report.attempt)
+            }
+        };
+        let wanted = failure.after.unwrap_or_else(|| usual().max(least));
         match self.lane.longest_retry(newest) {
             Some(most) => wanted.min(most.max(least)),
             None => wanted,
         }
+    }
+
+    /// Returns the delay of a slow retry: like a final failure, but never without a next call.
+    fn slow_retry(&self, newest: Option<&Arc<CachedObject>>) -> Duration {
+        let period = self.lane.after_final_failure(newest);
+        period.map_or(SLOW, |period| period.min(SLOW))
     }
 
     /// Returns the limiter's delay. The limiter may be the user's, so a panic is caught.

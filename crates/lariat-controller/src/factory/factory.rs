@@ -303,6 +303,7 @@ impl SharedControllerFactory {
     /// | `runs` | run | [`ControllerOptions::history`](crate::ControllerOptions::history) |
     /// | `older runs` | run, at most 4 of a key | 4,096 |
     /// | `failing keys` | handler and object key | 4,096 for each handler |
+    /// | `given up keys` | handler and object key | 4,096 for each handler |
     /// | `suspects` | object key | 1,024; see [`HotLoopOptions`](crate::HotLoopOptions) |
     /// | `keys in line` | handler and object key | keys that wait because their handler is at its limit; zero while it is below |
     /// | `kept places` | handler and object key | the [concurrency](crate::HandlerOptions::concurrency) of the handlers |

@@ -18,7 +18,7 @@ pub(crate) use call::{AnyHandler, CallKind, Callee, Decoded, through};
 pub use call::{Call, HandlerResult, Next};
 pub use context::Context;
 pub(crate) use error::Class;
-pub use error::{HandlerError, Ignore, RetryAfter, Terminal};
+pub use error::{HandlerError, Ignore, RetryAfter, RetrySlowly, Terminal};
 pub use handler::Handler;
 pub(crate) use handler::Viewed;
 pub use middleware::{Middleware, Timeout};

@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::given_up::GivenUp;
 use super::waiting::{Hold, Limit, WaitingKey};
 use crate::gate::{Gate, Gated};
 use crate::handler::{AnyHandler, Callee, DelayOf, HandlerOptions, KeySource, Resync};
@@ -29,6 +30,7 @@ pub(crate) struct Lane {
     limiter: Option<Mutex<Box<dyn RateLimiter>>>,
     limit: Option<Limit>,
     hold: Hold,
+    given_up: GivenUp,
     in_flight: InFlight,
     totals: Mutex<Totals>,
     /// Whether starts do without the kind's cache, as far as this handler is concerned.
@@ -72,6 +74,7 @@ impl Lane {
             limit: options.concurrency.map(Limit::new),
             options,
             hold,
+            given_up: GivenUp::default(),
             in_flight: InFlight::default(),
             totals: Mutex::default(),
             gone: OnceLock::new(),
@@ -117,6 +120,11 @@ impl Lane {
     /// Returns the keys that wait for caches, or for the end of a pause.
     pub(crate) fn hold(&self) -> &Hold {
         &self.hold
+    }
+
+    /// Returns the keys whose last call failed for good.
+    pub(crate) fn given_up(&self) -> &GivenUp {
+        &self.given_up
     }
 
     /// Returns the first keys that wait for the handler outside the queue.

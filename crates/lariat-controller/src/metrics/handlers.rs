@@ -35,6 +35,16 @@ pub(super) fn write(kinds: &[Kind], out: &mut Output<'_>) -> fmt::Result {
         "Calls that have blocked a thread for longer than the limit.",
         kinds.iter().map(blocked),
     )?;
+    out.gauges(
+        "lariat_handler_failing_keys",
+        "Keys that the handler fails for and is called again for.",
+        each(kinds, |handler| handler.failing),
+    )?;
+    out.gauges(
+        "lariat_handler_given_up_keys",
+        "Keys whose last call failed and that the handler is not called for again.",
+        each(kinds, |handler| handler.given_up),
+    )?;
     let hot_loops = |kind| (of_kind(kind), kind.status.hot_loops.len());
     out.gauges(
         "lariat_hot_loops",

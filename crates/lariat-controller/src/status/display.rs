@@ -113,6 +113,7 @@ fn handler(status: &HandlerStatus) -> Row {
         format!("calls {}", status.calls),
         format!("failed {}", status.failures),
         format!("failing {}", status.failing),
+        format!("given up {}", status.given_up),
     ];
     if status.calls > 0 {
         let quantile = |share| status.times.quantile(share);

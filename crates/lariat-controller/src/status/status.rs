@@ -70,8 +70,13 @@ pub struct HandlerStatus {
     pub waiting: usize,
     /// The number of keys that the handler fails for, up to 4,096.
     ///
-    /// Keys whose retries are exhausted do not count, nor do conflicts.
+    /// They are called again. Conflicts do not count.
     pub failing: usize,
+    /// The number of keys that the handler has given up, up to 4,096.
+    ///
+    /// Their last call failed with a terminal error or exhausted the retries, or their object does not decode, and no
+    /// call is scheduled. See [`SharedController::given_up_keys`](crate::SharedController::given_up_keys).
+    pub given_up: usize,
     ended: [u64; CallOutcome::ALL.len()],
     /// The durations of successful calls, and of failed ones.
     times_by_failure: [Histogram; 2],
@@ -105,6 +110,7 @@ impl HandlerStatus {
             is_paused: false,
             waiting: 0,
             failing: 0,
+            given_up: 0,
         }
     }
 
@@ -152,8 +158,8 @@ pub struct ControllerStatus {
 ///
 /// ```text
 /// v1 ConfigMap        synced                   objects 120  ready 3  delayed 1  busy 2/5
-///   copy                                       calls 31     failed 2  failing 1  p50 1.0ms  p99 4.1ms
-///   audit             paused, 12 keys wait     calls 7      failed 0  failing 0  p50 2.0ms  p99 2.0ms
+///   copy                                       calls 31     failed 2  failing 1  given up 0  p50 1.0ms  p99 4.1ms
+///   audit             paused, 12 keys wait     calls 7      failed 0  failing 0  given up 0  p50 2.0ms  p99 2.0ms
 /// apps/v1 Deployment  listing, 400 of 20000    objects 400  ready 0  delayed 0  busy 0/5
 /// ```
 ///

@@ -20,11 +20,15 @@ use crate::bench::{Bench, SECOND, key};
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let name = format!("flight-{}", fastrand::u64(..));
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         fs::create_dir(&path).expect("the folder is new");
         Self(path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
     }
 
     fn file(&self) -> PathBuf {

@@ -184,8 +184,8 @@ async fn a_status_prints_as_a_table() {
         bench.factory.status().to_string(),
         "\
 v1 ConfigMap           idle  objects 0  ready 0  delayed 0  not running
-  copy                       calls 0  failed 0  failing 0
-  audit-of-everything        calls 0  failed 0  failing 0
+  copy                       calls 0  failed 0  failing 0  given up 0
+  audit-of-everything        calls 0  failed 0  failing 0  given up 0
 v1 Secret              idle  objects 0  ready 1  delayed 0  not running"
     );
     bench.start().await;
@@ -197,7 +197,7 @@ v1 Secret              idle  objects 0  ready 1  delayed 0  not running"
         bench.status().to_string(),
         "\
 v1 ConfigMap           synced               objects 2  ready 0  delayed 1  busy 0/2
-  copy                                      calls 2  failed 1  failing 1  p50 4.0ms  p99 4.0ms
-  audit-of-everything  paused, 2 keys wait  calls 0  failed 0  failing 0"
+  copy                                      calls 2  failed 1  failing 1  given up 0  p50 4.0ms  p99 4.0ms
+  audit-of-everything  paused, 2 keys wait  calls 0  failed 0  failing 0  given up 0"
     );
 }

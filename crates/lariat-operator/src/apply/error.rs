@@ -4,8 +4,8 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-use lariat_cache::MapperError;
-use lariat_controller::{Ignore, RetryAfter, Terminal};
+use lariat_cache::{MapperError, is_too_large};
+use lariat_controller::{Ignore, RetryAfter, RetrySlowly, Terminal};
 use lariat_core::{Gvk, ObjectKey, debug_as_description, describe};
 
 use super::report::Applied;
@@ -14,16 +14,13 @@ use crate::refusal::GuardError;
 /// The number of failures that an error prints in full.
 const WRITTEN: usize = 5;
 
-/// The retry delay if a user has to act: to delete an object whose immutable fields differ, or to update a CRD.
-const USER_ACTS: Duration = Duration::from_secs(300);
-
 /// Some objects of a set could not be applied or pruned.
 ///
 /// All other objects were applied. If a reconciler returns it with `?`, the call is retried, unless
 /// [`is_terminal`](Self::is_terminal) is true. If the owner no longer exists, the call counts as a success, because the
-/// deletion calls the reconciler again. The delay is the one that the API server asked for, or five minutes if all
-/// failures are immutable fields or objects that do not fit the schema of their kind, or otherwise that of the
-/// handler's backoff.
+/// deletion calls the reconciler again. The delay is the one that the API server asked for, or [five
+/// minutes](RetrySlowly) if all failures are immutable fields, objects that do not fit the schema of their kind or
+/// objects that are too large, or otherwise that of the handler's backoff.
 ///
 /// ```no_run
 /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -229,20 +226,28 @@ fn conflicts_text(conflicts: &[FieldConflict]) -> String {
 impl ObjectError {
     /// Returns whether a retry cannot help until the wanted object changes.
     ///
-    /// An object that is invalid or differs in immutable fields may be accepted later, because a CRD, a quota or the
-    /// object itself may change. An object that is too large is not accepted.
+    /// An object that is invalid, too large or differs in immutable fields may be accepted later, because a CRD, a
+    /// quota, a limit or the object itself may change.
     #[must_use]
     pub fn is_terminal(&self) -> bool {
-        match self {
+        matches!(
+            self,
             Self::Malformed { .. }
-            | Self::Duplicate
-            | Self::Steps { .. }
-            | Self::NoNamespace
-            | Self::CannotOwn { .. }
-            | Self::AppliedTwice
-            | Self::OwnerNotFound => true,
+                | Self::Duplicate
+                | Self::Steps { .. }
+                | Self::NoNamespace
+                | Self::CannotOwn { .. }
+                | Self::AppliedTwice
+                | Self::OwnerNotFound
+        )
+    }
+
+    /// Returns whether it is refused until a user acts: deletes an object, or changes a CRD, a limit or the owner.
+    fn needs_user(&self) -> bool {
+        match self {
+            Self::Immutable { .. } | Self::Mistyped { .. } => true,
             Self::Refused { source, .. } => {
-                matches!(&**source, kube::Error::Api(status) if status.code == 413)
+                matches!(&**source, kube::Error::Api(status) if is_too_large(status))
             }
             _ => false,
         }
@@ -355,16 +360,13 @@ fn advice(failures: &[ObjectFailure]) -> Option<Box<dyn Error + Send + Sync>> {
     let delays = failures.iter();
     let asked = delays.filter_map(|each| each.error.retry_after()).max();
     let mut errors = failures.iter().map(|failure| &failure.error);
-    // Until a user acts, a frequent retry is useless.
-    let needs_user = |error: &ObjectError| {
-        matches!(
-            error,
-            ObjectError::Immutable { .. } | ObjectError::Mistyped { .. }
-        )
-    };
-    let is_patient = |error: &ObjectError| error.is_terminal() || needs_user(error);
-    let delay = asked.or(errors.all(is_patient).then_some(USER_ACTS))?;
-    Some(RetryAfter::new(delay).into())
+    if let Some(delay) = asked {
+        return Some(RetryAfter::new(delay).into());
+    }
+    let is_patient = |error: &ObjectError| error.is_terminal() || error.needs_user();
+    errors
+        .all(is_patient)
+        .then(|| RetrySlowly::because("a user has to act").into())
 }
 
 impl fmt::Display for ApplyError {

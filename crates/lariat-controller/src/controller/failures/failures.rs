@@ -37,6 +37,9 @@ struct OfHandler {
     groups: Vec<Group>,
 }
 
+/// Returns whether a handler still fails for a key: the queue knows what is retried.
+pub(crate) type StillFails<'a> = dyn Fn(&Arc<str>, &ObjectKey) -> bool + Send + Sync + 'a;
+
 /// The maximum number of failing keys of a handler that are tracked.
 pub(crate) const KEYS: usize = 4096;
 
@@ -79,6 +82,17 @@ impl Failures {
         }
     }
 
+    /// Releases the keys that a handler does not fail for any more, although no call has succeeded.
+    ///
+    /// They are no longer queued, or belong to another member of a ring.
+    pub(crate) fn sweep(&self, still_fails: &StillFails<'_>) {
+        if !self.are_any.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut handlers = self.handlers.lock();
+        handlers.iter_mut().for_each(|of| of.sweep(still_fails));
+    }
+
     /// Records that a handler succeeded for a key.
     pub(crate) fn succeeded(&self, handler: &Arc<str>, key: &ObjectKey) {
         // Relaxed is enough. Only an earlier failure of this key matters here. The worker that recorded it gave the key
@@ -97,7 +111,7 @@ impl Failures {
     }
 
     /// Waits until a summary is due, and logs it. Call it in a loop.
-    pub(crate) async fn sum_up(&self, lanes: &Lanes) {
+    pub(crate) async fn sum_up(&self, lanes: &Lanes, still_fails: &StillFails<'_>) {
         loop {
             // Created before the list is read, so that a change in between is not missed.
             let changed = self.changed.notified();
@@ -106,7 +120,10 @@ impl Failures {
                 continue;
             };
             tokio::select! {
-                () = time::sleep_until(next) => return self.log_due(&lanes.list(), Instant::now()),
+                () = time::sleep_until(next) => {
+                    self.sweep(still_fails);
+                    return self.log_due(&lanes.list(), Instant::now());
+                }
                 () = changed => {}
             }
         }
@@ -138,11 +155,6 @@ impl Failures {
         let mut handlers = self.handlers.lock();
         handlers.retain(|of| of.is_one_of(lanes));
         self.are_any.store(!handlers.is_empty(), Ordering::Relaxed);
-    }
-
-    /// Returns how many keys a handler fails for.
-    pub(crate) fn count(&self, handler: &Arc<str>) -> usize {
-        self.of(handler, |of| of.failing.len()).unwrap_or(0)
     }
 
     /// Returns the keys a handler fails for, in no order.
@@ -212,11 +224,27 @@ impl OfHandler {
         lanes.any(|lane| Arc::ptr_eq(lane.name(), &self.handler))
     }
 
+    /// Releases the keys that the handler does not fail for any more.
+    fn sweep(&mut self, still_fails: &StillFails<'_>) {
+        let gone = |(key, _): &(&ObjectKey, &u64)| !still_fails(&self.handler, key);
+        let gone: Vec<ObjectKey> = self
+            .failing
+            .iter()
+            .filter(gone)
+            .map(|(key, _)| key.clone())
+            .collect();
+        for key in gone {
+            if let Some(signature) = self.failing.remove(&key) {
+                self.release(signature, None);
+            }
+        }
+    }
+
     /// Counts a failure.
     ///
     /// Returns the line to log now, and whether the next summary is due earlier than before.
     fn failed(&mut self, failed: &Failed<'_>, now: Instant) -> (Option<Line>, bool) {
-        let is_final = failed.next.is_final();
+        let (is_final, comes_again) = (failed.next.is_final(), failed.next.delay().is_some());
         let wanted = signature(failed.error, failed.key, is_final);
         let (at, is_new) = self.group(wanted, failed, now);
         let (signature, due) = (self.groups[at].signature, self.groups[at].due());
@@ -226,7 +254,7 @@ impl OfHandler {
             // The key fails with another error now. That is no success, so no recovery is logged.
             self.release(before, None);
         }
-        if !is_final {
+        if comes_again {
             // A key beyond the bound is counted in the totals, but its success cannot be attributed to a group.
             let has_room = self.failing.len() < KEYS;
             if has_room {

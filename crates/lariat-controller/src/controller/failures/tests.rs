@@ -196,6 +196,6 @@ async fn nothing_is_kept_of_handlers_that_are_gone() {
         panicked: None,
     });
     assert!(failures.are_any.load(Ordering::Relaxed));
-    failures.sum_up(&Lanes::default()).await;
+    failures.sum_up(&Lanes::default(), &|_, _| true).await;
     assert!(!failures.are_any.load(Ordering::Relaxed) && failures.handlers.lock().is_empty());
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kube::core::Status;
 use kube::core::response::StatusCause;
-use lariat_cache::DecodeError;
+use lariat_cache::{DecodeError, is_too_large};
 use lariat_core::{Gvk, ObjectKey};
 
 use super::directive::Directive;
@@ -74,13 +74,12 @@ impl<'a> ErrorChain<'a> {
         (seconds > 0).then(|| Duration::from_secs(seconds.into()))
     }
 
-    /// Returns whether the API server would always refuse the same request.
-    pub(super) fn is_refused_for_good(self) -> bool {
-        self.status().is_some_and(|status| match status.code {
-            413 => true,
-            422 => is_invalid_for_good(status),
-            _ => false,
-        })
+    /// Returns the Status of a request that the API server would always refuse, if the chain has one.
+    pub(super) fn refused_for_good(self) -> Option<&'a Status> {
+        let is_for_good = |status: &&Status| {
+            is_too_large(status) || status.code == 422 && is_invalid_for_good(status)
+        };
+        self.status().filter(is_for_good)
     }
 
     /// Returns `text` without the directive at its end.
@@ -88,7 +87,9 @@ impl<'a> ErrorChain<'a> {
     /// The log line of a failure tells whether it is retried, so the text need not.
     pub(super) fn without_directive(self, text: &str) -> &str {
         match self.directives().next() {
-            Some(directive @ (Directive::Ignore | Directive::Terminal)) => text
+            Some(
+                directive @ (Directive::Ignore | Directive::Terminal | Directive::RetrySlowly),
+            ) => text
                 .strip_suffix(&*format!(": {directive}"))
                 .unwrap_or(text),
             _ => text,

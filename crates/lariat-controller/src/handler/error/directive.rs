@@ -14,6 +14,8 @@ pub(super) enum Directive {
     Terminal,
     #[error("retry after {0:?}")]
     RetryAfter(Duration),
+    #[error("retried slowly")]
+    RetrySlowly,
 }
 
 /// An error that counts as a success, from any depth of the call stack.
@@ -110,6 +112,38 @@ impl RetryAfter {
     pub fn new(delay: Duration) -> Self {
         Self {
             directive: Directive::RetryAfter(delay),
+        }
+    }
+}
+
+/// An error that a retry can hardly help, from any depth of the call stack.
+///
+/// It is also found among the causes of another error. The handler is called again after five minutes, or after the
+/// delay of its [`requeue_final`](crate::HandlerOptions::requeue_final), such as the period of a reconciler, if that is
+/// shorter. Use it if a user has to act where no change calls the handler; [`Terminal`] ends the calls until a change.
+///
+/// ```
+/// use lariat::controller::RetrySlowly;
+/// use lariat::HandlerError;
+///
+/// let error: HandlerError = RetrySlowly::because("the quota of the project is used up").into();
+/// assert!(error.is_retryable() && error.delay().is_none());
+/// ```
+#[derive(Debug, thiserror::Error)]
+#[error("{reason}")]
+pub struct RetrySlowly {
+    reason: String,
+    #[source]
+    directive: Directive,
+}
+
+impl RetrySlowly {
+    /// Creates an error that is retried slowly.
+    #[must_use]
+    pub fn because(reason: impl Into<String>) -> Self {
+        Self {
+            reason: reason.into(),
+            directive: Directive::RetrySlowly,
         }
     }
 }

@@ -13,6 +13,7 @@ use super::chain::ErrorChain;
 use super::directive::Directive;
 use crate::current;
 use crate::handler::outcome::Updated;
+use crate::written;
 
 /// The error of a handler, converted from any error.
 ///
@@ -23,17 +24,22 @@ use crate::handler::outcome::Updated;
 /// Some errors set their own retry. They are found at any depth among the causes, also if `anyhow::Error` or
 /// `#[error(transparent)]` wraps them:
 ///
-/// - A [`Terminal`](super::Terminal) is not retried, an [`Ignore`](super::Ignore) counts as a success, and a
-///   [`RetryAfter`](super::RetryAfter) is retried after its delay.
+/// - A [`Terminal`](super::Terminal) is not retried, an [`Ignore`](super::Ignore) counts as a success, a
+///   [`RetryAfter`](super::RetryAfter) is retried after its delay, and a [`RetrySlowly`](super::RetrySlowly) after
+///   five minutes.
 /// - A [`DecodeError`] of the object that the handler was called for is not retried until the object changes. A
 ///   [`DecodeError`] of another object is retried, because a correction of that object may not call this handler.
 /// - A conflict (409) is retried, and logged at debug level only.
-/// - A request that is too large (413) is not retried.
-/// - An invalid object (422) is not retried if the API server reports that a field is missing, too long, of the wrong
-///   type or not a supported value, or that the name is invalid. It is retried if the API server reports an invalid or
-///   forbidden value, because it does so for a taken port, an immutable field, and a rule that compares with the
-///   present state too. Rejections by admission webhooks and policies are retried, and so is a JSON patch whose test
-///   fails.
+/// - A write that the API server refuses in any state is not retried if it is known to be a write of the object that the
+///   handler was called for: a change of that object calls the handler again. Of another object, it is retried
+///   [slowly](super::RetrySlowly), because no change may call this handler when a CRD, a policy or a webhook accepts it
+///   again. A write is known if it was sent on the task of the call, and the response names the object, or the call has
+///   written no other object.
+/// - Refused in any state are requests that are too large ([`is_too_large`](lariat_cache::is_too_large)), and objects
+///   of which a field is missing, too long, of the wrong type or not a supported value, or whose name is invalid (422).
+///   An invalid or forbidden value is retried as usual, because the API server reports that for a taken port, an
+///   immutable field, and a rule that compares with the present state too. So are rejections by admission webhooks and
+///   policies, and a JSON patch whose test fails.
 /// - If the API server sets `retryAfterSeconds`, mostly with 429, 503 or 504, the retry comes no earlier, and later if
 ///   the handler's backoff is longer. A delay that the error sets itself ([`retry_after`](Self::retry_after)) replaces
 ///   both.
@@ -79,6 +85,7 @@ struct Extra {
     retry_after: Option<Duration>,
     not_before: Option<Duration>,
     is_uncounted: bool,
+    is_slow: bool,
 }
 
 impl HandlerError {
@@ -192,6 +199,11 @@ impl HandlerError {
         self.extra.as_ref().is_some_and(|extra| extra.is_uncounted)
     }
 
+    /// Returns whether a retry can hardly help.
+    pub(crate) fn is_slow(&self) -> bool {
+        self.extra.as_ref().is_some_and(|extra| extra.is_slow)
+    }
+
     pub(crate) fn take_updated(&mut self) -> Option<Updated> {
         self.extra.as_mut()?.updated.take()
     }
@@ -218,12 +230,22 @@ impl HandlerError {
         self.extra.as_ref()?.not_before
     }
 
-    /// Makes the error terminal if it is a decode error of the handler's own object.
+    /// Makes the error terminal if it is a decode error or a refused write of the handler's own object.
     ///
     /// An error is classified when it is converted. If that happens on a task that the handler spawned, the call's
     /// object is not known there.
     pub(crate) fn of_call(self, gvk: &Gvk, key: &ObjectKey) -> Self {
-        let is_own = || ErrorChain::of(&*self.source).undecodable() == Some((gvk, key));
+        let chain = ErrorChain::of(&*self.source);
+        let is_own = || {
+            let refused = || {
+                chain
+                    .directive()
+                    .is_none()
+                    .then(|| chain.refused_for_good())
+            };
+            chain.undecodable() == Some((gvk, key))
+                || refused().flatten().is_some_and(written::is_own)
+        };
         match self.class {
             // A retry that the handler has set by hand takes precedence.
             Class::Retryable if !self.is_decided() && is_own() => self.into_terminal(),
@@ -247,18 +269,23 @@ impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for HandlerError {
             let object = chain.undecodable();
             object.is_some_and(|(gvk, key)| current::is_about(gvk, key))
         };
-        let class = match chain.directive() {
+        let (directive, refused) = (chain.directive(), chain.refused_for_good());
+        let class = match directive {
             Some(Directive::Ignore) => Class::Ignored,
             Some(Directive::Terminal) => Class::Terminal,
-            Some(Directive::RetryAfter(_)) => Class::Retryable,
-            None if chain.is_refused_for_good() || is_of_own() => Class::Terminal,
+            Some(Directive::RetryAfter(_) | Directive::RetrySlowly) => Class::Retryable,
+            None if refused.is_some_and(written::is_own) || is_of_own() => Class::Terminal,
             None => Class::Retryable,
+        };
+        let is_slow = match directive {
+            Some(directive) => matches!(directive, Directive::RetrySlowly),
+            None => refused.is_some(),
         };
         let delay = chain.delay();
         let mut error = Self::new(source, class);
-        if delay.is_some() || not_before.is_some() {
+        if delay.is_some() || not_before.is_some() || is_slow {
             let extra = error.extra.get_or_insert_default();
-            (extra.retry_after, extra.not_before) = (delay, not_before);
+            (extra.retry_after, extra.not_before, extra.is_slow) = (delay, not_before, is_slow);
         }
         error
     }

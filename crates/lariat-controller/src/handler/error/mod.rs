@@ -7,6 +7,6 @@ mod chain;
 mod directive;
 mod error;
 
-pub use directive::{Ignore, RetryAfter, Terminal};
+pub use directive::{Ignore, RetryAfter, RetrySlowly, Terminal};
 pub(crate) use error::Class;
 pub use error::HandlerError;

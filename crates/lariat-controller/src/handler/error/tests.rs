@@ -95,7 +95,7 @@ fn what_an_error_says_is_found_behind_every_wrapper() {
     }
     for (how, error) in wrapped(|| kube::Error::Api(refusal(413, "RequestEntityTooLarge").boxed()))
     {
-        assert!(!error.is_retryable(), "{how}");
+        assert!(error.is_slow(), "{how}");
     }
 }
 
@@ -106,29 +106,35 @@ fn a_conflict_is_distinguished_from_other_refusals_with_its_code() {
 }
 
 #[test]
-fn what_is_invalid_in_any_state_is_not_tried_again() {
-    assert!(
-        !with_cause(
-            422,
-            "spec.type: Unsupported value",
-            "FieldValueNotSupported"
-        )
-        .is_retryable()
-    );
-    assert!(!with_cause(422, "spec.ports: Required value", "FieldValueRequired").is_retryable());
+fn object_that_is_invalid_in_any_state_is_retried_slowly() {
+    // No call is known here, so it may be any object.
+    let is_slow = |error: HandlerError| error.is_retryable() && error.is_slow();
+    let unsupported = "spec.type: Unsupported value";
+    assert!(is_slow(with_cause(
+        422,
+        unsupported,
+        "FieldValueNotSupported"
+    )));
+    let required = "spec.ports: Required value";
+    assert!(is_slow(with_cause(422, required, "FieldValueRequired")));
     let name = "metadata.name: Invalid value: \"A\"";
-    assert!(!with_cause(422, name, "FieldValueInvalid").is_retryable());
+    assert!(is_slow(with_cause(422, name, "FieldValueInvalid")));
+}
+
+#[test]
+fn object_that_may_become_valid_is_retried_with_backoff() {
+    let is_usual = |error: HandlerError| error.is_retryable() && !error.is_slow();
     for message in [
         "spec.ports[0].nodePort: Invalid value: 30001: provided port is already allocated",
         "spec.selector: Invalid value: field is immutable",
     ] {
-        assert!(with_cause(422, message, "FieldValueInvalid").is_retryable());
+        assert!(is_usual(with_cause(422, message, "FieldValueInvalid")));
     }
     let denied = "admission webhook \"a.example.com\" denied the request: size is required";
-    assert!(with_cause(422, denied, "FieldValueRequired").is_retryable());
+    assert!(is_usual(with_cause(422, denied, "FieldValueRequired")));
     let test_of_a_patch = kube::Error::Api(refusal(422, "Invalid").boxed());
-    assert!(HandlerError::from(test_of_a_patch).is_retryable());
-    assert!(with_cause(403, "quota", "FieldValueRequired").is_retryable());
+    assert!(is_usual(test_of_a_patch.into()));
+    assert!(is_usual(with_cause(403, "quota", "FieldValueRequired")));
 }
 
 #[test]
