@@ -52,6 +52,11 @@ impl Caller {
         &self.key
     }
 
+    /// Returns the name of the handler, as its lane has it.
+    pub(crate) fn handler(&self) -> &Arc<str> {
+        &self.handler
+    }
+
     /// Returns the kind of the handler.
     pub(crate) fn gvk(&self) -> &Gvk {
         &self.gvk

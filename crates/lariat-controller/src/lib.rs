@@ -53,6 +53,7 @@ mod error;
 mod gate;
 mod notices;
 mod totals;
+mod unnoticed;
 mod written;
 
 mod hot_loop;
@@ -99,3 +100,4 @@ pub use snapshot::{
 };
 pub use status::{ControllerStatus, FactoryStatus, HandlerStatus};
 pub use totals::CallOutcome;
+pub use unnoticed::unnoticed;

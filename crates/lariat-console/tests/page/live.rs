@@ -1,10 +1,12 @@
 //! The content of the page, and its updates.
 
+use k8s_openapi::api::core::v1::ConfigMap;
 use lariat_console::{Console, Serve};
+use lariat_controller::{Context, HandlerError, Outcome};
 use serde_json::{Value as Json, json};
 
 use crate::chromium::Browser;
-use crate::look::{cell, counting, go, shows, within};
+use crate::look::{cell, counting, go, screen, shows, within};
 use crate::shop::{DEPLOYMENTS, Shop, WEB};
 
 /// An error text that a careless page would interpret as markup.
@@ -84,6 +86,56 @@ async fn a_failing_handler_is_visible_with_its_error_within_two_seconds() {
     shop.fail(None);
     shop.change("web", "3").await;
     browser.until(&format!("!{}", shows("Failing keys"))).await;
+    assert_eq!(browser.complaints, Vec::<Json>::new());
+}
+
+#[tokio::test]
+async fn given_up_keys_need_attention_on_every_page() {
+    let shop = Shop::new().await;
+    shop.create("web").await;
+    let mut browser = Browser::start().await;
+    browser.open(&shop.url("")).await;
+    browser.until(&shows("Nothing needs attention")).await;
+    let validate = |cx: Context<ConfigMap>| async move {
+        match cx.object()? {
+            Some(map) if map.data.as_ref().is_some_and(|data| data["version"] == "1") => {
+                Err(HandlerError::terminal(ERROR))
+            }
+            _ => Ok(Outcome::done()),
+        }
+    };
+    let maps = shop.factory.for_object::<ConfigMap>();
+    maps.register_handler("validate", validate)
+        .expect("a new name");
+    let given_up = "validate of ConfigMap v1 has given up 1 key.";
+    let not_again = "not called again until the object changes";
+    for scheme in ["light", "dark"] {
+        screen(&mut browser, 1280, 640, scheme).await;
+        for (name, hash, text) in [
+            ("overview", "#/", given_up),
+            ("controller", "#/controllers/core~v1~ConfigMap", ERROR),
+            ("key", "#/controllers/core~v1~ConfigMap/shop~web", not_again),
+        ] {
+            go(&mut browser, hash).await;
+            browser.until(&shows(text)).await;
+            browser.picture(&format!("given-up-{name}-{scheme}")).await;
+        }
+    }
+    go(&mut browser, "#/").await;
+    browser.until(&within(".findings .bad .error", ERROR)).await;
+    browser.until(&shows("1 key given up")).await;
+    let calm = browser
+        .value("document.querySelector('.calm') === null")
+        .await;
+    assert!(calm == true);
+
+    // No key is given up any more, but the error rate of the last minute is still red.
+    shop.change("web", "2").await;
+    browser
+        .until(&shows(
+            "of the calls of validate of ConfigMap v1 failed in the last minute",
+        ))
+        .await;
     assert_eq!(browser.complaints, Vec::<Json>::new());
 }
 

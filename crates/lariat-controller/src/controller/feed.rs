@@ -12,6 +12,7 @@ use crate::current::{self, Caller};
 use crate::hot_loop::Detector;
 use crate::lane::Lanes;
 use crate::payload::{Payload, Queue};
+use crate::unnoticed::is_unnoticed;
 
 /// The subscriber of the controller's own cache: enqueues the keys of changed objects.
 pub(super) struct Feed {
@@ -44,6 +45,12 @@ impl Subscriber for Feed {
                 }
             }
             let (mut due, priority) = lanes.due(change);
+            if let Some(caller) = caller
+                .as_ref()
+                .filter(|caller| self.is_unnoticed(change, caller))
+            {
+                due = lanes.without(&due, caller.handler());
+            }
             if due.is_empty() {
                 return None;
             }
@@ -99,6 +106,12 @@ pub(crate) fn cause(change: &Change, caller: Option<&Caller>, of: &Gvk, reader: 
 }
 
 impl Feed {
+    /// Returns whether a change is a write of the calling handler that does not call it again.
+    fn is_unnoticed(&self, change: &Change, caller: &Caller) -> bool {
+        let is_own = *caller.gvk() == self.gvk && caller.key() == change.key();
+        is_own && is_unnoticed(change)
+    }
+
     /// Returns an object as the initial list publishes it.
     pub(super) fn initial(object: &Arc<CachedObject>) -> Change {
         Change::Added {

@@ -90,6 +90,7 @@ impl Decoded {
 /// }
 /// # let _ = log_retries;
 /// ```
+#[derive(Clone)]
 pub struct Call {
     pub(crate) kind: Arc<dyn CallKind>,
     pub(crate) callee: Arc<Callee>,

@@ -43,6 +43,26 @@ impl<K: View> Context<K> {
         }
     }
 
+    /// Returns the same call, with its object read as another type.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use lariat::cache::Metadata;
+    /// use lariat::{Context, HandlerResult, Outcome};
+    ///
+    /// async fn log(cx: Context<Pod>) -> HandlerResult {
+    ///     // Metadata can be read even if the object does not decode as a Pod.
+    ///     let labels = cx.viewed::<Metadata>().object()?.map(|object| object.labels().len());
+    ///     println!("{} has {labels:?} labels", cx.key());
+    ///     Ok(Outcome::done())
+    /// }
+    /// # let _ = log;
+    /// ```
+    #[must_use]
+    pub fn viewed<V: View>(&self) -> Context<V> {
+        Context::new(self.call.clone())
+    }
+
     /// Returns the key of the object.
     #[must_use]
     pub fn key(&self) -> &ObjectKey {

@@ -77,6 +77,16 @@ impl LaneList {
         highest.unwrap_or(usual)
     }
 
+    /// Returns the due lanes without that of a handler.
+    pub(crate) fn without(&self, due: &Due, handler: &Arc<str>) -> Due {
+        let others = self
+            .lanes
+            .iter()
+            .filter(|lane| !Arc::ptr_eq(lane.name(), handler));
+        let due = others.filter(|lane| due.contains(lane.id()));
+        due.map(|lane| lane.id()).collect()
+    }
+
     /// Removes debounced lanes from those that are due for a change.
     ///
     /// Returns them with their periods.

@@ -253,6 +253,11 @@ impl ObjectError {
         }
     }
 
+    /// Returns whether a retry can hardly help.
+    fn is_patient(&self) -> bool {
+        self.is_terminal() || self.needs_user()
+    }
+
     /// Returns whether another object of this name exists that is not the set's.
     ///
     /// That object was not touched. A retry fails until the object is deleted, or added to the set by hand.
@@ -363,9 +368,8 @@ fn advice(failures: &[ObjectFailure]) -> Option<Box<dyn Error + Send + Sync>> {
     if let Some(delay) = asked {
         return Some(RetryAfter::new(delay).into());
     }
-    let is_patient = |error: &ObjectError| error.is_terminal() || error.needs_user();
     errors
-        .all(is_patient)
+        .all(ObjectError::is_patient)
         .then(|| RetrySlowly::because("a user has to act").into())
 }
 
@@ -402,8 +406,8 @@ impl Error for ApplyError {
         if let Some(advice) = &self.advice {
             return Some(&**advice);
         }
-        // A terminal failure would end the retries for all.
-        let first = errors.find(|error| !error.is_terminal())?;
+        // A failure that a retry can hardly help would end or slow down the retries for all.
+        let first = errors.find(|error| !error.is_patient())?;
         Some(first)
     }
 }

@@ -3,7 +3,7 @@
 //! [`Reconciler`] is the builder, with methods in `builder`, `finalizer`, `guard`, `needs`, `poll` and `status`. It
 //! collects a `setup`. `register` checks it, takes the exclusive `claims`, and registers a handler, whose calls are in
 //! `run`: the function for deletions (`ends`), then `pause`, finalizer, reconcile, status report, and the `policy` for
-//! errors.
+//! errors. Objects that do not decode are reported in `unreadable`, with a `warning`.
 
 mod builder;
 mod claims;
@@ -32,6 +32,12 @@ mod sets;
 mod setup;
 mod status;
 mod table_sizes;
+mod unreadable;
+#[cfg(feature = "events")]
+mod warning;
+#[cfg(not(feature = "events"))]
+#[path = "warning_off.rs"]
+mod warning;
 
 pub use builder::Reconciler;
 pub use error::ReconcilerError;

@@ -23,9 +23,9 @@ use crate::refusal::paced;
 
 /// A registered reconciler, as the handler calls it.
 pub(crate) struct Call<K> {
-    setup: Setup<K>,
+    pub(super) setup: Setup<K>,
     reconcile: Callback<K>,
-    of_reconciler: OfReconciler,
+    pub(super) of_reconciler: OfReconciler,
     ends: Ends,
 }
 
@@ -97,7 +97,11 @@ impl<K: View> Call<K> {
     /// Processes the object that exists now, after the function for deletions.
     async fn reconcile_current(&self, cx: &Arc<Context<K>>) -> HandlerResult {
         let raw = cx.raw().cloned();
-        let Some((object, raw)) = cx.object()?.zip(raw) else {
+        let object = match cx.object() {
+            Ok(object) => object,
+            Err(error) => return self.report_unreadable(cx, error).await,
+        };
+        let Some((object, raw)) = object.zip(raw) else {
             self.forget_sets(cx);
             return Ok(Outcome::done());
         };

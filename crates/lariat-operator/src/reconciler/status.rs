@@ -3,6 +3,7 @@
 use lariat_cache::View;
 
 use super::builder::Reconciler;
+use super::warning;
 use crate::needs::Rule;
 use crate::status::Report;
 
@@ -11,19 +12,21 @@ impl<K: View> Reconciler<K> {
     ///
     /// | last call | status | reason | message |
     /// |---|---|---|---|
-    /// | failed | `False` | `ReconcileError` | the error on one line, at most 32,768 characters |
+    /// | failed, or the object does not decode | `False` | `ReconcileError` | the error on one line, at most 32,768 characters |
     /// | succeeded | `True` | `Reconciled` | empty |
     /// | skipped by [`paused_by`](Self::paused_by) | `Unknown` | `Paused` | the annotation |
     ///
     /// A failed cleanup is reported too. Everybody who can read the object can read the message. Not reported are
-    /// ignored errors, conflicts before the third attempt in a row, panics, timeouts, and objects that do not decode.
+    /// ignored errors, conflicts before the third attempt in a row, panics, and timeouts. An object that does not decode
+    /// also gets a Warning Event (feature `events`) when that is first reported.
     ///
     /// **With values of the call's own.** A value that the call [sets](crate::Reconcile::set_condition) in this
     /// condition replaces `Reconciled`. It is written after the call has succeeded. Until then a reported failure
     /// stays, even in a status that is written as a whole. If each attempt removed the failure and reported it again,
     /// each attempt would be a change that calls the reconciler immediately, without backoff.
     ///
-    /// **Writes.** The condition is written only if it changes. If only the message changes, it is written at most once
+    /// **Writes.** The condition is written only if it changes. The write does not call the reconciler again, unless the
+    /// object has changed otherwise too, or the watch reports the write before it is answered; it calls other handlers. If only the message changes, it is written at most once
     /// a minute: a text with a time or a number would otherwise cause a hot loop. If the condition cannot be written,
     /// the outcome of the call does not change. This is logged for the first, second, fourth and so on failure with
     /// each error, until writes succeed for a minute.
@@ -48,13 +51,14 @@ impl<K: View> Reconciler<K> {
     /// ```
     pub fn report_errors(mut self, condition: &str) -> Self {
         self.setup.report = Some(Report::new(condition));
-        self.writes_status()
+        let needs = warning::rules().into_iter();
+        needs.fold(self.writes_status(), Self::needs)
     }
 
     /// Declares that the reconciler writes the status of its objects.
     ///
     /// It adds `get` of the kind and `patch` of its status to [`Operator::rules`](crate::Operator::rules).
-    /// [`report_errors`](Self::report_errors) includes it.
+    /// [`report_errors`](Self::report_errors) includes it, and [`Rule::events`].
     pub fn writes_status(self) -> Self {
         // The object is read if it changes between the call and the write.
         let get = Rule::of(&self.kind).verbs(["get"]);

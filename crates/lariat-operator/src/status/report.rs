@@ -24,7 +24,7 @@ const PAUSED: &str = "Paused";
 
 /// The minimum interval between reports that differ in the message only.
 ///
-/// Each write is a change that calls the reconciler.
+/// Each write is a change that calls other handlers and clients.
 const MESSAGE_PERIOD: Duration = Duration::from_secs(60);
 
 /// The number of timestamps at which outdated ones are removed.
@@ -77,7 +77,7 @@ impl Report {
             // After its cleanup the object is about to be deleted, and has no use for a condition.
             (Ok(outcome), _) if cx.raw().is_deleting() && outcome.delay().is_none() => Ok(outcome),
             // After an ignored error too: the call has decided what the condition should be.
-            (result, Some(pending)) => match cx.status().settle(&pending).await {
+            (result, Some(pending)) => match cx.status().unnoticed().settle(&pending).await {
                 Err(error) if !error.is_not_found() => Err(error.into()),
                 _ => result,
             },
@@ -89,10 +89,25 @@ impl Report {
         }
     }
 
+    /// Reports that an object does not decode; returns whether that was not reported before.
+    pub(crate) async fn report_unreadable<K: View>(
+        &self,
+        cx: &Reconcile<K>,
+        error: &HandlerError,
+    ) -> bool {
+        let written = self.report_failure(cx, error).await;
+        let is_new = !matches!(written, Ok(false));
+        self.note(cx, written);
+        is_new
+    }
+
     /// Reports that an object is paused.
     pub(crate) async fn report_pause<K: View>(&self, cx: &Reconcile<K>, why: &str) {
         let update = ConditionUpdate::is_unknown(&self.kind, PAUSED).message(why);
-        self.note(cx, cx.status().condition(&update, |_| true).await);
+        self.note(
+            cx,
+            cx.status().unnoticed().condition(&update, |_| true).await,
+        );
     }
 
     /// Logs a report that could not be written.
@@ -130,7 +145,7 @@ impl Report {
             });
             !(is_known && is_fresh)
         };
-        let written = cx.status().condition(&update, worth).await?;
+        let written = cx.status().unnoticed().condition(&update, worth).await?;
         if written {
             self.remember(uid);
         }
@@ -142,7 +157,7 @@ impl Report {
             return Ok(false);
         }
         let update = ConditionUpdate::is_true(&self.kind, RECONCILED);
-        cx.status().condition(&update, |_| true).await
+        cx.status().unnoticed().condition(&update, |_| true).await
     }
 
     fn remember(&self, uid: &Uid) {

@@ -56,6 +56,8 @@ pub struct StatusWriter<K> {
     cx: Reconcile<K>,
     way: Way,
     unchanged_only: bool,
+    /// Whether the write does not call the reconciler again.
+    is_unnoticed: bool,
 }
 
 /// The kind of request.
@@ -71,6 +73,15 @@ impl<K: View> StatusWriter<K> {
             cx: cx.clone(),
             way: Way::Merge,
             unchanged_only: false,
+            is_unnoticed: false,
+        }
+    }
+
+    /// Writes without calling the reconciler again, unless the object has changed otherwise too.
+    pub(super) fn unnoticed(self) -> Self {
+        Self {
+            is_unnoticed: true,
+            ..self
         }
     }
 
@@ -235,9 +246,14 @@ impl<K: View> StatusWriter<K> {
             let patch = listed::set(&status, &update, now)
                 .map_err(|detail| self.unfit_because(detail))?
                 .filter(|_| worth(was));
-            Ok(patch.map(|patch| Attempt::merge(manager, json!({"status": patch}), state)))
+            Ok(patch.map(|patch| self.merged(manager, &patch, state)))
         })
         .await
+    }
+
+    fn merged(&self, manager: &str, patch: &Value, state: &CachedObject) -> Attempt {
+        let attempt = Attempt::merge(manager, json!({"status": patch}), state);
+        attempt.unnoticed(self.is_unnoticed)
     }
 
     /// Keeps the condition that reports errors until the end of the call.
@@ -309,7 +325,7 @@ impl<K: View> StatusWriter<K> {
         let manager = &self.cx.operator().name;
         self.change(|state| {
             let patch = compute(&status_of(state))?;
-            Ok(patch.map(|patch| Attempt::merge(manager, json!({"status": patch}), state)))
+            Ok(patch.map(|patch| self.merged(manager, &patch, state)))
         })
         .await
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use kube::api::{Patch, PatchParams};
 use lariat_cache::CachedObject;
+use lariat_controller::unnoticed;
 use lariat_core::ObjectKey;
 use serde_json::Value;
 
@@ -22,6 +23,8 @@ pub(crate) struct Attempt {
     managers: Option<Managers>,
     /// Whether fields are released that were applied under the operator's name.
     migrates: bool,
+    /// Whether the change does not call the reconciler again.
+    is_unnoticed: bool,
 }
 
 /// The result of a change.
@@ -48,6 +51,7 @@ impl Attempt {
             patch: Patch::Merge(at(patch, state)),
             managers: None,
             migrates: false,
+            is_unnoticed: false,
         }
     }
 
@@ -60,6 +64,15 @@ impl Attempt {
             patch: Patch::Apply(at(fields, state)),
             managers: Some(managers.clone()),
             migrates: false,
+            is_unnoticed: false,
+        }
+    }
+
+    /// Sets whether the change does not call the reconciler again.
+    pub(crate) fn unnoticed(self, is_unnoticed: bool) -> Self {
+        Self {
+            is_unnoticed,
+            ..self
         }
     }
 
@@ -119,7 +132,14 @@ impl Wire {
                 return Ok(Changed::Unneeded(state));
             };
             let key = state.key();
-            let error = match self.attempt(key, subresource, attempt).await {
+            let is_unnoticed = attempt.is_unnoticed;
+            let sent = self.attempt(key, subresource, attempt);
+            let answer = if is_unnoticed {
+                unnoticed(state.version(), sent).await
+            } else {
+                sent.await
+            };
+            let error = match answer {
                 Ok(answer) if answer.uid() == state.uid() => return Ok(Changed::Made(answer)),
                 // Possible only where objects have no resource version, so that the patch is unconditional.
                 Ok(_) => return Ok(Changed::Gone),

@@ -112,7 +112,7 @@ async fn refusals_are_tried_again_until_all_is_there() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_is_too_large_ends_the_tries_unless_others_may_still_go_well() {
+async fn set_with_an_object_that_is_too_large_is_retried_slowly() {
     let refuse = |code, name: &str| {
         let refusal = Refusal::new(http::StatusCode::from_u16(code).expect("it is one"));
         let rule = Rule::new(Action::Refuse(refusal)).resource("configmaps");
@@ -130,7 +130,8 @@ async fn an_object_that_is_too_large_ends_the_tries_unless_others_may_still_go_w
     assert!(rig.config_map("busy").await.is_some());
     rig.cluster().journal().clear();
     time::sleep(3600 * SECOND).await;
-    assert_eq!(rig.writes("configmaps"), 0, "only the one is left");
+    let writes = rig.writes("configmaps");
+    assert!((11..=13).contains(&writes), "every five minutes: {writes}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -23,6 +23,7 @@ mod events_faults;
 mod events_written;
 mod finalizing;
 mod finalizing_faults;
+mod giving_up;
 mod guard;
 mod guard_collections;
 mod guard_faults;
