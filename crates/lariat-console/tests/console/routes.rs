@@ -6,8 +6,10 @@ use hyper::Method;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{Api, Patch, PatchParams};
 use lariat_console::Console;
-use lariat_console::api::{Action, ControllerDetail, Health, KeyDetail, KindRef, Overview, Plan};
-use lariat_controller::{Context, HandlerResult, Outcome};
+use lariat_console::api::{
+    Action, ControllerDetail, Health, KeyDetail, KindNames, KindRef, Overview, Plan,
+};
+use lariat_controller::{Context, HandlerError, HandlerResult, Outcome};
 use lariat_core::{Gvk, ObjectKey};
 use serde_json::{Value as Json, json};
 
@@ -336,6 +338,67 @@ async fn several_factories_are_told_apart_by_their_contexts() {
 }
 
 #[tokio::test]
+async fn given_up_key_is_listed_with_its_error() {
+    let bench = Bench::new().await;
+    let fails = |cx: Context<ConfigMap>| async move {
+        match cx.object()? {
+            Some(_) => Err(HandlerError::terminal("no colour")),
+            None => Ok(Outcome::done()),
+        }
+    };
+    let maps = bench.factory.for_object::<ConfigMap>();
+    maps.register_handler("paint", fails).unwrap();
+    bench.create("web").await;
+    bench.start().await;
+    let detail: ControllerDetail = until(async || {
+        let detail: ControllerDetail = bench.client.get(MAPS).await.good();
+        let is_there = detail
+            .given_up_keys
+            .iter()
+            .any(|it| it.key == "default/web");
+        is_there.then_some(detail)
+    })
+    .await;
+    let handler = &detail.controller.handlers[0];
+    assert_eq!(handler.given_up, detail.given_up_keys.len());
+    let mut given_up = detail.given_up_keys.iter();
+    let given_up = given_up.find(|it| it.key == "default/web").unwrap();
+    assert_eq!(given_up.error.as_deref(), Some("no colour"));
+    let path = format!("{MAPS}/keys/default~web");
+    let key: KeyDetail = bench.client.get(&path).await.good();
+    assert_eq!((&*key.given_up[0].handler, key.queued), ("paint", None));
+}
+
+#[tokio::test]
+async fn unknown_key_is_refused_with_its_namesakes() {
+    let bench = Bench::new().await;
+    bench.idle("log");
+    bench.create("web").await;
+    bench.start().await;
+    let path = format!("{MAPS}/keys/~web");
+    let refused = bench.client.get(&path).await.refused(404);
+    let hint = "ConfigMap is namespaced; did you mean default/web?";
+    assert!(refused.contains(hint), "{refused}");
+    let path = format!("{MAPS}/keys/other~web");
+    let refused = bench.client.get(&path).await.refused(404);
+    assert!(refused.ends_with("did you mean default/web?"), "{refused}");
+}
+
+#[tokio::test]
+async fn names_of_kinds_are_those_of_discovery() {
+    let bench = Bench::new().await;
+    bench.idle("log");
+    bench.start().await;
+    let names: Vec<KindNames> = bench.client.get("/api/v1/names").await.good();
+    assert_eq!(names.len(), 1);
+    assert_eq!(
+        names[0].kind,
+        KindRef::new("", &Gvk::new("", "v1", "ConfigMap"))
+    );
+    assert_eq!(names[0].names, ["configmaps", "configmap", "cm"]);
+}
+
+#[tokio::test]
 async fn the_document_of_the_api_has_its_routes() {
     let bench = Bench::new().await;
     let document: Json = bench.client.get("/openapi.json").await.good();
@@ -350,6 +413,7 @@ async fn the_document_of_the_api_has_its_routes() {
         "/api/v1/controllers/{kind}",
         "/api/v1/controllers/{kind}/keys/{key}",
         "/api/v1/health",
+        "/api/v1/names",
         "/api/v1/overview",
         "/api/v1/plan",
     ];

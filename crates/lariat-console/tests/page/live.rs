@@ -3,6 +3,7 @@
 use k8s_openapi::api::core::v1::ConfigMap;
 use lariat_console::{Console, Serve};
 use lariat_controller::{Context, HandlerError, Outcome};
+use lariat_core::ObjectKey;
 use serde_json::{Value as Json, json};
 
 use crate::chromium::Browser;
@@ -130,6 +131,11 @@ async fn given_up_keys_need_attention_on_every_page() {
     assert!(calm == true);
 
     // No key is given up any more, but the error rate of the last minute is still red.
+    maps.enqueue(&ObjectKey::namespaced("shop", "web"));
+    let failures = cell("validate", "Failures");
+    go(&mut browser, "#/controllers/core~v1~ConfigMap").await;
+    browser.until(&format!("{failures} === '2'")).await;
+    go(&mut browser, "#/").await;
     shop.change("web", "2").await;
     browser
         .until(&shows(

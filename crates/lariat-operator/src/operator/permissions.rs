@@ -32,7 +32,7 @@ impl Operator {
     /// | [`Rule::owner`](crate::Rule::owner), [`Reconciler::applies`](crate::Reconciler::applies) | update | the finalizers of the owner |
     /// | [`Reconciler::applies`](crate::Reconciler::applies) | get, patch | the owner |
     /// | [`Reconciler::prunes`](crate::Reconciler::prunes) | delete, get, list | the kind applied before |
-    /// | [`Rule::events`](crate::Rule::events), [`Reconciler::guard`](crate::Reconciler::guard) | create, patch | Events |
+    /// | [`Rule::events`](crate::Rule::events), [`Reconciler::guard`](crate::Reconciler::guard), [`Reconciler::report_errors`](crate::Reconciler::report_errors) | create, patch | Events |
     /// | a reconciler whose [identity](lariat_controller::HandlerOptions::identity) impersonates others | impersonate | users, groups, service accounts, by name |
     /// | [`Reconciler::needs`](crate::Reconciler::needs), [`Operator::needs`] | any | anything |
     ///
