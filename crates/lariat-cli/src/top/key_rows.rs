@@ -76,30 +76,7 @@ pub(super) fn key_rows(detail: &ControllerDetail) -> Vec<KeyRow> {
         row.details.push(it.pattern.clone());
         row.is_bad = true;
     }
-    for it in &detail.failing_keys {
-        let row = rows.add(&it.key, "failing");
-        row.handler(&it.handler);
-        let times = (it.failures > 0).then(|| format!("{}x", it.failures));
-        let again = it
-            .retry_in
-            .map(|after| format!("again in {}", duration(after)));
-        let parts: Vec<String> = times.into_iter().chain(again).collect();
-        // The error first: it says the most where there is little room.
-        let parts = parts.join(", ");
-        row.details.push(match &it.error {
-            Some(error) => format!("{error} ({parts})"),
-            None => parts,
-        });
-        row.is_bad = true;
-    }
-    for it in &detail.given_up_keys {
-        let row = rows.add(&it.key, "given up");
-        row.handler(&it.handler);
-        row.since(it.ago);
-        let error = it.error.iter().cloned();
-        row.details.extend(error);
-        row.is_bad = true;
-    }
+    add_failed(&mut rows, detail);
     for it in &detail.queued {
         let state = match &it.state[..] {
             "ready" => "due",
@@ -137,4 +114,32 @@ pub(super) fn key_rows(detail: &ControllerDetail) -> Vec<KeyRow> {
         row.details.push(format!("took {}", duration(it.took)));
     }
     rows.0
+}
+
+/// Adds the keys that handlers fail for, and those that were given up.
+fn add_failed(rows: &mut KeyRows, detail: &ControllerDetail) {
+    for it in &detail.failing_keys {
+        let row = rows.add(&it.key, "failing");
+        row.handler(&it.handler);
+        let times = (it.failures > 0).then(|| format!("{}x", it.failures));
+        let again = it
+            .retry_in
+            .map(|after| format!("again in {}", duration(after)));
+        let parts: Vec<String> = times.into_iter().chain(again).collect();
+        // The error first: it says the most where there is little room.
+        let parts = parts.join(", ");
+        row.details.push(match &it.error {
+            Some(error) => format!("{error} ({parts})"),
+            None => parts,
+        });
+        row.is_bad = true;
+    }
+    for it in &detail.given_up_keys {
+        let row = rows.add(&it.key, "given up");
+        row.handler(&it.handler);
+        row.since(it.ago);
+        let error = it.error.iter().cloned();
+        row.details.extend(error);
+        row.is_bad = true;
+    }
 }
