@@ -104,6 +104,7 @@ impl ConditionUpdate {
 
     /// Sets the observed generation (default: none).
     ///
+    /// Without one, that of the present condition is kept if nothing else of it changes.
     /// [`Reconcile::set_condition`](crate::Reconcile::set_condition) sets the generation of its object if there is
     /// none.
     pub fn observed(self, generation: impl Into<Option<i64>>) -> Self {
@@ -155,7 +156,8 @@ impl Conditions {
     /// Sets a condition with the present time; returns whether the list changed.
     ///
     /// A list has one condition of each type; a new one is appended. The last transition time changes only if the
-    /// status does, not with the reason, the message or the observed generation.
+    /// status does, not with the reason, the message or the observed generation. Without an
+    /// [observed generation](ConditionUpdate::observed) the present one is kept if nothing else changes.
     ///
     /// # Errors
     ///
@@ -203,6 +205,13 @@ impl Conditions {
             conditions.push(next);
             return Ok(true);
         };
+        // An update without a generation says nothing about it. Two writers of one condition, of which one gives the
+        // generation, would otherwise take turns.
+        if (&known.status, &known.reason, &known.message)
+            == (&next.status, &next.reason, &next.message)
+        {
+            next.observed_generation = next.observed_generation.or(known.observed_generation);
+        }
         // As apimachinery's SetStatusCondition: a new reason or message is no transition.
         if known.status == next.status {
             next.last_transition_time = known.last_transition_time.clone();

@@ -25,7 +25,6 @@ fn only_another_status_is_a_transition() {
         update.clone().message("for pods"),
         ConditionUpdate::is_false("Ready", "Starting").observed(1),
         update.clone().observed(2),
-        update.clone().observed(None),
     ] {
         assert!(set(&mut conditions, &other, 30), "{other:?}");
         assert_eq!(transition(&conditions, "Ready"), 10);
@@ -44,6 +43,18 @@ fn only_another_status_is_a_transition() {
     ));
     assert!(!Conditions::is_true(&conditions, "Ready"));
     assert_eq!(conditions[0].status, "Unknown");
+}
+
+#[test]
+fn update_without_generation_keeps_present_one() {
+    let mut conditions = Vec::new();
+    let update = ConditionUpdate::is_true("Ready", "Deployed");
+    assert!(set(&mut conditions, &update.clone().observed(7), 10));
+    assert!(!set(&mut conditions, &update, 20));
+    assert_eq!(conditions[0].observed_generation, Some(7));
+    let lost = ConditionUpdate::is_false("Ready", "Lost");
+    assert!(set(&mut conditions, &lost, 30));
+    assert_eq!(conditions[0].observed_generation, None);
 }
 
 #[test]

@@ -81,7 +81,7 @@ impl Report {
                 Err(error) if !error.is_not_found() => Err(error.into()),
                 _ => result,
             },
-            (Ok(outcome), None) if !cx.raw().is_deleting() => {
+            (Ok(outcome), None) => {
                 self.note(cx, self.report_success(cx).await);
                 Ok(outcome)
             }
@@ -157,7 +157,10 @@ impl Report {
             return Ok(false);
         }
         let update = ConditionUpdate::is_true(&self.kind, RECONCILED);
-        cx.status().unnoticed().condition(&update, |_| true).await
+        // A cleanup that waits is no news, unless its last attempt has failed.
+        let is_worth = |was: Option<&Value>| !cx.raw().is_deleting() || was.is_some_and(is_failure);
+        let status = cx.status().unnoticed();
+        status.condition(&update, is_worth).await
     }
 
     fn remember(&self, uid: &Uid) {

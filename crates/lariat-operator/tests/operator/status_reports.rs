@@ -140,7 +140,7 @@ async fn what_the_reconciler_says_itself_is_believed() {
     bench.create("a", 1).await;
     for (size, expected, most) in [
         (1, "False Waiting \"\" Some(1)", 1),
-        (2, "False Waiting \"\" None", 1),
+        (2, "False Waiting \"\" Some(1)", 1),
         (3, "False ReconcileError \"fails\" Some(3)", 1),
         (4, "True Reconciled \"\" Some(4)", 2),
     ] {
@@ -206,6 +206,34 @@ async fn a_cleanup_that_fails_is_reported_and_one_that_is_done_is_not() {
     time::sleep(60 * SECOND).await;
     assert!(bench.get("a").await.is_none());
     assert_eq!(writes(&bench), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn cleanup_that_waits_after_failure_withdraws_its_report() {
+    let bench = Bench::new().await;
+    let calls = Arc::new(AtomicUsize::new(0));
+    let registered = bench
+        .operator
+        .reconciler("reports", &bench.widgets)
+        .report_errors("Ready")
+        .finalizer(Finalizer::new("demo.dev/cleanup"), move |_| {
+            let answer = match calls.fetch_add(1, Ordering::Relaxed) {
+                0..4 => Err("still in use".into()),
+                _ => Ok(Outcome::requeue_after(5 * SECOND)),
+            };
+            std::future::ready(answer)
+        })
+        .register(|_| std::future::ready(Ok(Outcome::done())));
+    registered.unwrap();
+    bench.start().await;
+    bench.create("a", 1).await;
+    settle().await;
+    bench.delete("a").await;
+    time::sleep(120 * SECOND).await;
+    assert!(text(ready(&bench).await).starts_with("True Reconciled"));
+    let before = writes(&bench);
+    time::sleep(60 * SECOND).await;
+    assert_eq!(writes(&bench), before, "waiting on is no news");
 }
 
 #[tokio::test(start_paused = true)]
