@@ -3,9 +3,9 @@
 use std::fmt;
 
 use lariat_core::{comparable, compare_fields, field_path};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::names::APPLIED;
+use crate::names::{APPLIED, LEASE};
 
 /// A field that would change.
 ///
@@ -98,7 +98,7 @@ impl Diff {
             is_secret,
             ..Self::default()
         };
-        let [old, new] = [old, new].map(|object| comparable(object, &HIDDEN));
+        let [old, new] = [old, new].map(|object| without_lease(comparable(object, &HIDDEN)));
         compare_fields(&old, &new, |path, old, new| diff.add(path, old, new));
         if diff.changes.len() > 1 {
             // The annotation with the hash of what was applied changes with every other change. It is shown only if
@@ -128,6 +128,17 @@ impl Diff {
             new: new.map(text),
         });
     }
+}
+
+/// Removes the annotation with the lease, which alone is no reason for a write.
+fn without_lease(mut object: Map<String, Value>) -> Map<String, Value> {
+    let annotations = object
+        .get_mut("metadata")
+        .and_then(|metadata| metadata.get_mut("annotations"));
+    if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
+        annotations.remove(LEASE);
+    }
+    object
 }
 
 /// Returns whether a field of a Secret may contain secret values.

@@ -5,6 +5,9 @@ use lariat_core::{FNV_OFFSET, fnv1a};
 /// The annotation of an applied object with the hash of what was applied.
 pub(crate) const APPLIED: &str = "lariat.dev/applied";
 
+/// The annotation with the lease under which an object was last written.
+pub(crate) const LEASE: &str = "lariat.dev/lease";
+
 /// The prefix of the annotations in which an owner records its sets.
 ///
 /// The names of operator and set follow.

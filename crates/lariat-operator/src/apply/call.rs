@@ -43,8 +43,13 @@ impl Apply {
 
     /// Returns what [`apply`](Self::apply) would do, by dry runs.
     ///
-    /// Nothing is written. The dry run of an object fails if something it needs does not exist yet, such as its
-    /// namespace or CRD.
+    /// Nothing is written. It is an apply whose writes are all dry runs, so it reads the same caches, makes the same
+    /// checks and sends nothing for objects that are as wanted. It differs in two ways. It goes through steps whose
+    /// predecessors are not ready, as there is nothing that could become ready; steps whose
+    /// [precondition](crate::Step::only_when) does not hold wait. And it shows the deletion of an unwanted object that an
+    /// apply would leave for its [next call](crate::Waiting::NextCall).
+    ///
+    /// The dry run of an object fails if something it needs does not exist yet, such as its namespace or CRD.
     ///
     /// ```no_run
     /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -59,7 +64,8 @@ impl Apply {
     ///
     /// Cancel safe: nothing is written.
     pub async fn plan(&self, desired: Desired) -> SetPlan {
-        Run::new(self).plan(desired).await
+        let planned = Run::dry(self).apply(desired).await;
+        planned.map_or_else(SetPlan::from, SetPlan::from)
     }
 }
 
@@ -77,6 +83,7 @@ impl Run<'_> {
             return Err(self.failed(failures, applied));
         }
         let wanted: Objects = targets.iter().map(|each| each.id()).collect();
+        self.announce(&targets);
         // Checked before anything is written. The check after the steps repeats it, for two applies that run
         // concurrently in one call.
         if self.is_another(&wanted) {
@@ -89,7 +96,7 @@ impl Run<'_> {
             Ok(known) => {
                 self.apply_steps(&stages, &targets, &mut applied, &mut failures)
                     .await;
-                if failures.is_empty() && !self.is_first(&wanted) {
+                if failures.is_empty() && !self.is_dry && !self.is_first(&wanted) {
                     failures.push(self.of_owner(ObjectError::AppliedTwice));
                 }
                 // An unwanted object may be in use until its successor exists. So pruning needs every object applied,
@@ -97,13 +104,17 @@ impl Run<'_> {
                 if failures.is_empty() {
                     // An object that is wanted again later may have been changed or recreated by then, so nothing of it
                     // is remembered.
-                    self.set.memory().keep(|id| wanted.contains(id));
+                    if !self.is_dry {
+                        self.set.memory().keep(|id| wanted.contains(id));
+                    }
                     if applied.waiting.is_empty() {
                         failures = self.prune(&known, &targets, &mut applied).await;
                     }
                 }
                 // Also after failures of single objects: the others may become ready, and steps may continue.
-                self.schedule_next_call(&applied);
+                if !self.is_dry {
+                    self.schedule_next_call(&applied);
+                }
             }
             Err(error) => failures.push(self.of_owner(error)),
         }

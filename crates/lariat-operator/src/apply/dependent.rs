@@ -103,11 +103,11 @@ impl Dependent {
         }
     }
 
-    /// Creates the object if it does not exist, and never changes it.
+    /// Creates the object if it does not exist, and never writes its content again.
     ///
     /// By default an object is changed whenever it differs from the wanted state. Use this for content that differs in
-    /// each call, such as generated passwords. If the set adopts an existing object, its labels and owner reference are
-    /// set once.
+    /// each call, such as generated passwords. The marks of an existing object are written whenever they differ: the
+    /// labels of the set, the owner reference, and [`keep`](Self::keep). So are those of an object that the set adopts.
     pub fn create_only(mut self) -> Self {
         self.options.create_only = true;
         self
@@ -117,9 +117,10 @@ impl Dependent {
     ///
     /// By default an object is deleted when it is no longer wanted, and when its owner is deleted. A kept object has
     /// the label `lariat.dev/keep` and no owner reference, so neither pruning, nor the garbage collector, nor a
-    /// [replacement](Immutable::Replace) deletes it. Without an owner reference, [`owns`](crate::Reconciler::owns) does
-    /// not notice its changes. If the former owner does not exist any more, a set that [adopts](Self::adopts) objects
-    /// takes the object over.
+    /// [replacement](Immutable::Replace) deletes it. The label is written in the first call that wants to keep the object,
+    /// also if its content is refused. Without an owner reference, [`owns`](crate::Reconciler::owns) does not notice its
+    /// changes. If the former owner does not exist any more, a set that [adopts](Self::adopts) objects takes the object
+    /// over.
     pub fn keep(mut self) -> Self {
         self.options.kept = true;
         self
@@ -127,7 +128,7 @@ impl Dependent {
 
     /// Sets whether an existing object without a controller is adopted.
     ///
-    /// The default is the option of [the set](crate::Apply::adopts).
+    /// So is an object that an owner has left which is gone. The default is the option of [the set](crate::Apply::adopts).
     pub fn adopts(mut self, adopts: bool) -> Self {
         self.options.adopts = Some(adopts);
         self

@@ -17,9 +17,6 @@ use serde_json::{Map, Value, json};
 use crate::names::{APPLIED, Fnv};
 use crate::wire::is_secret;
 
-/// The annotation with the lease under which an object was last written.
-pub(super) const LEASE: &str = "lariat.dev/lease";
-
 /// The members that every object has; they are not compared.
 const OF_ALL: [&str; 2] = ["apiVersion", "kind"];
 const METADATA_OF_ALL: [&str; 2] = ["name", "namespace"];

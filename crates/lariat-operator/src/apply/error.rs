@@ -99,25 +99,72 @@ pub enum ObjectError {
         /// Kind and name of that owner.
         controller: String,
     },
-    /// It belongs to another set of the same owner.
-    #[error("it belongs to the set {set:?} of the operator {operator:?}")]
+    /// Another set of the same owner and operator wants it too.
+    #[error("the set {set:?} of the same owner wants it too; leave it out of one of the two sets")]
+    OfSibling {
+        /// The name of the other set.
+        set: String,
+    },
+    /// It belongs to a set of another operator for the same owner.
+    #[error(
+        "it belongs to the set {set:?} of the operator {operator:?}; if that is a former name of this operator, say so \
+         (`Operator::renamed_from`), or else choose another name for the object"
+    )]
     OfAnotherSet {
         /// The operator of that set.
         operator: String,
         /// The name of that set.
         set: String,
     },
-    /// It belongs to a set of another owner, and is not adopted.
+    /// It belongs to a set of another owner, and the set does not adopt objects.
     ///
     /// That owner may not exist any more.
     #[error(
-        "it belongs to a set of another owner, whose uid is {uid:?}; delete it, or remove its label \
-         \"lariat.dev/owner-uid\" if that owner no longer exists"
+        "it belongs to a set of another owner, whose uid is {uid:?}; choose another name, or let the set adopt what owners \
+         leave that no longer exist (`Apply::adopts`)"
     )]
     OfAnotherOwner {
         /// The uid of that owner.
         uid: String,
     },
+    /// It belongs to a set of another owner, which exists.
+    #[error(
+        "it belongs to a set of {owner}, which exists; choose another name, or delete one of them"
+    )]
+    OwnerExists {
+        /// The kind and key of that owner.
+        owner: String,
+        /// Its uid.
+        uid: String,
+    },
+    /// It belongs to a set of another owner, which its annotation `lariat.dev/owner` does not name.
+    #[error(
+        "it belongs to a set of another owner, whose uid is {uid:?} and whose name is not recorded; delete it, or remove \
+         its label \"lariat.dev/owner-uid\" if that owner no longer exists"
+    )]
+    OwnerUnrecorded {
+        /// The uid of that owner.
+        uid: String,
+    },
+    /// It belongs to a set of another owner, and it is unknown whether that owner exists.
+    ///
+    /// The owner may not be read, its kind is not served, or the API server did not answer. None of these proves that the
+    /// owner is gone.
+    #[error(
+        "it belongs to a set of {owner}, and it is unknown whether that owner exists; grant `get` of its kind, or remove \
+         the label \"lariat.dev/owner-uid\" of the object if it no longer exists"
+    )]
+    OwnerUnknown {
+        /// The kind and key of that owner.
+        owner: String,
+        /// Its uid.
+        uid: String,
+        /// The reason.
+        source: Box<ObjectError>,
+    },
+    /// The kind is not served in any version.
+    #[error("its kind is not served")]
+    Unserved,
     /// It exists already, and does not belong to the owner.
     #[error(
         "it exists and does not belong to this owner; delete it, choose another name, or let the set adopt it (`Apply::adopts`)"
@@ -266,9 +313,24 @@ impl ObjectError {
         matches!(
             self,
             Self::Controlled { .. }
+                | Self::OfSibling { .. }
                 | Self::OfAnotherSet { .. }
                 | Self::OfAnotherOwner { .. }
+                | Self::OwnerExists { .. }
+                | Self::OwnerUnrecorded { .. }
+                | Self::OwnerUnknown { .. }
                 | Self::NotAdopted
+        )
+    }
+
+    /// Returns whether the API server refused the content, and would not refuse the marks alone.
+    pub(super) fn is_of_content(&self) -> bool {
+        matches!(
+            self,
+            Self::Immutable { .. }
+                | Self::Invalid { .. }
+                | Self::Mistyped { .. }
+                | Self::Conflicts { .. }
         )
     }
 
@@ -328,6 +390,11 @@ impl ApplyError {
             failures,
             applied,
         }
+    }
+
+    /// Returns what was applied, and the failures.
+    pub(super) fn into_parts(self) -> (Applied, Vec<ObjectFailure>) {
+        (self.applied, self.failures)
     }
 
     /// Returns the failures.

@@ -28,8 +28,10 @@ use crate::wire;
 /// Stands for more namespaces than can be recorded: all namespaces are searched.
 pub(super) const EVERYWHERE: &str = "*";
 
-/// The bound of the recorded namespaces; an annotation has room for about 4,000.
-const MOST_NAMESPACES: usize = 1000;
+/// The bound of the recorded namespaces, from which one list of all namespaces replaces a list of each.
+///
+/// It also holds for what is read: whoever may write the owner may write its record, and each name is a request.
+const MOST_NAMESPACES: usize = 50;
 
 /// The kinds and namespaces of a set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -39,12 +41,21 @@ pub(super) struct Extent {
     pub(super) namespaces: BTreeSet<String>,
 }
 
+/// The extent that was recorded before an apply.
+pub(super) struct Known {
+    pub(super) extent: Extent,
+    /// Whether the owner has records of other sets.
+    pub(super) has_siblings: bool,
+}
+
 /// The record, as read from one state of the owner.
 #[derive(Default)]
 struct Record {
     extent: Extent,
     /// Whether a part of it is under a former name of the set.
     is_former: bool,
+    /// Whether the owner has records of other sets.
+    has_siblings: bool,
     /// The resource version of the owner's state.
     version: String,
 }
@@ -61,6 +72,7 @@ impl Extent {
                 .collect(),
             namespaces: namespaces.map(ToOwned::to_owned).collect(),
         }
+        .bounded()
     }
 
     /// Returns the record as text, or `None` if it is empty.
@@ -111,11 +123,6 @@ impl Extent {
 }
 
 impl Run<'_> {
-    /// Returns the recorded extent of the set.
-    pub(super) async fn known_extent(&self) -> Result<Extent, ObjectError> {
-        Ok(self.record().await?.extent)
-    }
-
     /// Returns the extent of the wanted objects.
     pub(super) fn extent_of(&self, targets: &[Target]) -> Extent {
         let owner = self.set.owner.key().namespace();
@@ -168,6 +175,9 @@ impl Run<'_> {
         Record {
             extent: recorded.fold(none, |all, text| all.union(&Extent::read(text))),
             is_former: keys.iter().skip(1).any(|key| annotations.contains_key(key)),
+            has_siblings: annotations
+                .keys()
+                .any(|key| key.starts_with(NOTES) && !keys.contains(key)),
             version: resource_version,
         }
     }
@@ -187,24 +197,24 @@ impl Run<'_> {
 
     /// Returns the keys of the annotations: the set's own, then those of former names.
     fn annotation_keys(&self) -> Vec<String> {
-        let marks = &self.set.marks;
-        let sets = std::iter::once(&marks.set).chain(&marks.former);
-        let key = |set: &String| {
-            let operator = &marks.operator;
+        let key = |(operator, set): (&str, &str)| {
             // Both names may contain dots: `a.b` and `c` would read like `a` and `b.c`. The hash tells them apart.
             let value = with_hash(&format!("{operator}.{set}"), &format!("{operator}\0{set}"));
             format!("{NOTES}{value}")
         };
-        sets.map(key).collect()
+        self.set.marks.names().map(key).collect()
     }
 
     /// Records new kinds and namespaces before the first object of them exists.
     ///
     /// Returns the former extent. Records under former names of the set are moved to the present name.
-    pub(super) async fn record_extent(&self, targets: &[Target]) -> Result<Extent, ObjectError> {
+    pub(super) async fn record_extent(&self, targets: &[Target]) -> Result<Known, ObjectError> {
         let wanted = self.extent_of(targets);
         let record = self.record().await?;
-        let known = record.extent.clone();
+        let known = Known {
+            extent: record.extent.clone(),
+            has_siblings: record.has_siblings,
+        };
         match self.add_extent(record, &wanted).await {
             // A conflict: another call or process has changed the owner since, and may have recorded kinds of its own.
             // The record is read again, so that theirs is kept.
@@ -232,7 +242,7 @@ impl Run<'_> {
 
     /// Removes kinds and namespaces without objects; on failure the next call does it.
     pub(super) async fn forget_extent(&self, known: &Extent, left: &Extent) {
-        if !self.set.options.annotates || left.contains(known) {
+        if !self.set.options.annotates || left.contains(known) || self.is_dry {
             return;
         }
         if let Err(error) = self.keep_extent(known, left).await {

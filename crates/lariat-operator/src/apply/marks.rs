@@ -1,10 +1,12 @@
-//! The labels that mark the objects of a set.
+//! The labels and the annotation that mark the objects of a set.
 //!
 //! Members are found by these labels, in caches and by lists, across restarts and versions. So neither the names nor
 //! the values of the labels may ever change.
 
+use std::fmt;
+
 use lariat_cache::CachedObject;
-use lariat_core::{Labels, Uid};
+use lariat_core::{Gvk, Labels, ObjectKey, Uid};
 
 use crate::names::fnv;
 
@@ -22,60 +24,82 @@ const KEEP: &str = "lariat.dev/keep";
 /// The maximum length of a label value.
 const LONGEST: usize = 63;
 
-/// The label values that the members of a set have.
+/// The annotation with the kind and key of the owner.
+///
+/// With the uid in the label it identifies the owner, so that the API server can be asked whether the owner exists.
+pub(super) const OWNER: &str = "lariat.dev/owner";
+
+/// The marks that the members of a set have: labels, and an annotation with the owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Marks {
     pub(super) owner_uid: String,
+    pub(super) owner: RecordedOwner,
     pub(super) operator: String,
     pub(super) set: String,
-    /// Earlier names of the set, whose members are taken over.
-    pub(super) former: Vec<String>,
+    /// Earlier names of the operator.
+    former_operators: Vec<String>,
+    /// Earlier names of the set.
+    former_sets: Vec<String>,
 }
 
 impl Marks {
-    pub(super) fn new(owner: &Uid, operator: &str, set: &str) -> Self {
+    pub(super) fn new(owner: &Uid, recorded: RecordedOwner, operator: &str, set: &str) -> Self {
         Self {
             owner_uid: owner.to_string(),
+            owner: recorded,
             operator: label_value(operator),
             set: label_value(set),
-            former: Vec::new(),
+            former_operators: Vec::new(),
+            former_sets: Vec::new(),
         }
+    }
+
+    /// Adds a former name of the operator, whose members are taken over.
+    pub(super) fn add_former_operator(&mut self, name: &str) {
+        self.former_operators.push(label_value(name));
+    }
+
+    /// Adds a former name of the set, whose members are taken over.
+    pub(super) fn add_former_set(&mut self, name: &str) {
+        self.former_sets.push(label_value(name));
     }
 
     /// Returns the label selector of the members.
     pub(super) fn selector(&self) -> String {
+        let operators = self.operators().collect::<Vec<_>>().join(",");
         let sets = self.sets().collect::<Vec<_>>().join(",");
-        let (uid, operator) = (&self.owner_uid, &self.operator);
-        format!("{OWNER_UID}={uid},{OPERATOR}={operator},{SET} in ({sets})")
+        let uid = &self.owner_uid;
+        format!("{OWNER_UID}={uid},{OPERATOR} in ({operators}),{SET} in ({sets})")
+    }
+
+    /// Returns the pairs of operator and set that the set has or had, the present one first.
+    pub(super) fn names(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.operators()
+            .flat_map(|operator| self.sets().map(move |set| (operator, set)))
+    }
+
+    fn operators(&self) -> impl Iterator<Item = &str> {
+        names(&self.operator, &self.former_operators)
     }
 
     fn sets(&self) -> impl Iterator<Item = &str> {
-        std::iter::once(&*self.set).chain(self.former.iter().map(|name| &**name))
+        names(&self.set, &self.former_sets)
     }
 
-    /// Returns the labels of a member.
-    fn labels(&self) -> [(&'static str, &str); 3] {
+    /// Returns the labels of a member, with `None` for those that it must not have.
+    pub(super) fn labels(
+        &self,
+        order: usize,
+        is_kept: bool,
+    ) -> [(&'static str, Option<String>); 5] {
         [
-            (OWNER_UID, &self.owner_uid),
-            (OPERATOR, &self.operator),
-            (SET, &self.set),
+            (OWNER_UID, Some(self.owner_uid.clone())),
+            (OPERATOR, Some(self.operator.clone())),
+            (SET, Some(self.set.clone())),
+            // No label for the first step, so that sets without steps need none.
+            (ORDER, (order > 0).then(|| order.to_string())),
+            (KEEP, is_kept.then(|| "true".to_owned())),
         ]
-    }
-
-    /// Returns the labels of a member at a place in the order of steps.
-    pub(super) fn labels_of(&self, order: usize, is_kept: bool) -> Vec<(&'static str, String)> {
-        let labels = self.labels().into_iter();
-        let mut labels: Vec<_> = labels
-            .map(|(name, value)| (name, value.to_owned()))
-            .collect();
-        // No label for the first step, so that sets without steps need none.
-        if order > 0 {
-            labels.push((ORDER, order.to_string()));
-        }
-        if is_kept {
-            labels.push((KEEP, "true".to_owned()));
-        }
-        labels
     }
 
     /// Returns the set that an object belongs to, by its labels.
@@ -90,14 +114,30 @@ impl Marks {
             let uid = owner.clone();
             return Membership::OfAnotherOwner { uid };
         }
-        if *operator == self.operator && self.sets().any(|name| name == set) {
+        if (operator, set) == (&self.operator, &self.set) {
             return Membership::Ours;
         }
-        Membership::OfAnotherSet {
+        if self.names().any(|names| names == (operator, set)) {
+            return Membership::Former;
+        }
+        let set = set.clone();
+        if self.operators().any(|name| name == operator) {
+            return Membership::OfSibling { set };
+        }
+        Membership::OfAnotherOperator {
             operator: operator.clone(),
-            set: set.clone(),
+            set,
         }
     }
+
+    /// Returns whether an object is a member, under the present or a former name.
+    pub(super) fn is_member(&self, found: &Found) -> bool {
+        matches!(self.read(found), Membership::Ours | Membership::Former)
+    }
+}
+
+fn names<'a>(name: &'a str, former: &'a [String]) -> impl Iterator<Item = &'a str> {
+    std::iter::once(name).chain(former.iter().map(|name| &**name))
 }
 
 /// The set that an object belongs to.
@@ -105,8 +145,49 @@ impl Marks {
 pub(super) enum Membership {
     None,
     Ours,
-    OfAnotherOwner { uid: String },
-    OfAnotherSet { operator: String, set: String },
+    /// The set itself, under a former name of it or of the operator.
+    Former,
+    /// Another set of the same owner and operator.
+    OfSibling {
+        set: String,
+    },
+    OfAnotherOwner {
+        uid: String,
+    },
+    OfAnotherOperator {
+        operator: String,
+        set: String,
+    },
+}
+
+/// The kind and key of an owner, as in the annotation of its objects: `demo.dev/v1/Widget default/web`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RecordedOwner {
+    pub(super) gvk: Gvk,
+    pub(super) key: ObjectKey,
+}
+
+impl RecordedOwner {
+    /// Parses an annotation, which anybody may have written who may write the object.
+    pub(super) fn read(text: &str) -> Option<Self> {
+        let (gvk, key) = text.split_once(' ')?;
+        Some(Self {
+            gvk: gvk.parse().ok()?,
+            key: key.parse().ok()?,
+        })
+    }
+}
+
+impl fmt::Display for RecordedOwner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}/{} {}",
+            self.gvk.api_version(),
+            self.gvk.kind(),
+            self.key
+        )
+    }
 }
 
 /// The labels about sets that an object has.
@@ -200,9 +281,73 @@ mod tests {
 
     #[test]
     fn the_selector_finds_former_names_too() {
-        let mut marks = Marks::new(&Uid::new("u"), "op", "new");
-        marks.former.push("old".to_owned());
-        let expected = "lariat.dev/owner-uid=u,lariat.dev/operator=op,lariat.dev/set in (new,old)";
+        let mut marks = marks();
+        marks.add_former_set("old");
+        let expected =
+            "lariat.dev/owner-uid=u,lariat.dev/operator in (op),lariat.dev/set in (new,old)";
         assert_eq!(marks.selector(), expected);
+    }
+
+    fn marks() -> Marks {
+        let owner = RecordedOwner::read("demo.dev/v1/Widget default/a").expect("an owner");
+        Marks::new(&Uid::new("u"), owner, "op", "new")
+    }
+
+    #[test]
+    fn labels_name_the_set_that_has_an_object() {
+        let mut marks = marks();
+        marks.add_former_set("old");
+        marks.add_former_operator("before");
+        let sibling = |set: &str| Membership::OfSibling {
+            set: set.to_owned(),
+        };
+        for (uid, operator, set, expected) in [
+            ("u", "op", "new", Membership::Ours),
+            ("u", "op", "old", Membership::Former),
+            ("u", "before", "new", Membership::Former),
+            ("u", "before", "old", Membership::Former),
+            ("u", "op", "x", sibling("x")),
+            ("u", "before", "x", sibling("x")),
+            (
+                "u",
+                "y",
+                "new",
+                Membership::OfAnotherOperator {
+                    operator: "y".to_owned(),
+                    set: "new".to_owned(),
+                },
+            ),
+            (
+                "v",
+                "op",
+                "new",
+                Membership::OfAnotherOwner {
+                    uid: "v".to_owned(),
+                },
+            ),
+            ("u", "", "new", Membership::None),
+        ] {
+            let found = Found::new(|name| {
+                let value = match name {
+                    OWNER_UID => uid,
+                    OPERATOR => operator,
+                    SET => set,
+                    _ => "",
+                };
+                Some(value).filter(|value| !value.is_empty())
+            });
+            assert_eq!(marks.read(&found), expected, "{operator} {set}");
+        }
+    }
+
+    #[test]
+    fn recorded_owner_is_read_as_written() {
+        for text in ["demo.dev/v1/Widget default/a", "v1/Namespace shop"] {
+            let owner = RecordedOwner::read(text).map(|owner| owner.to_string());
+            assert_eq!(owner.as_deref(), Some(text));
+        }
+        for text in ["", "v1/Namespace", "Namespace a", "v1/Pod a/b/c", "v1/Pod "] {
+            assert_eq!(RecordedOwner::read(text), None, "{text}");
+        }
     }
 }

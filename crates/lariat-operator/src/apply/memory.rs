@@ -15,6 +15,8 @@ use serde_json::Value;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::Instant;
 
+use super::siblings::Siblings;
+
 /// The kind and key of an object of a set.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct ObjectId {
@@ -73,6 +75,8 @@ struct OfOwner {
     ///
     /// A warning was logged for each.
     unclear: HashSet<Uid>,
+    /// The sets that were applied, with what they want.
+    siblings: Siblings,
 }
 
 /// What was wanted of an object, and the newest known state in which it was so.
@@ -256,6 +260,7 @@ impl OfOwner {
             sets: HashMap::new(),
             whole: HashMap::new(),
             unclear: HashSet::new(),
+            siblings: Siblings::default(),
         }
     }
 }
@@ -290,6 +295,11 @@ impl SetMemory<'_> {
             }
             of_owner.unclear.insert(uid.clone())
         })
+    }
+
+    /// Calls a function with the sets of the owner.
+    pub(super) fn siblings<T>(&self, act: impl FnOnce(&mut Siblings) -> T) -> T {
+        self.with_owner(|of_owner| act(&mut of_owner.siblings))
     }
 
     /// Returns whether an object is unchanged since the same was applied.

@@ -1,13 +1,14 @@
 //! The metadata of answers of the API server, read without the rest of the object.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use kube::api::Preconditions;
 use lariat_cache::CachedObject;
 use lariat_core::{OwnerRef, ResourceVersion, Uid};
 use serde::Deserialize;
 
-use super::marks::Found;
+use super::marks::{Found, RecordedOwner};
 
 /// The metadata of an object.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -29,9 +30,18 @@ pub(super) struct Meta {
     #[serde(default, deserialize_with = "or_default")]
     pub(super) labels: BTreeMap<String, String>,
     #[serde(default, deserialize_with = "or_default")]
+    annotations: Annotations,
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) owner_references: Vec<Reference>,
     #[serde(default, deserialize_with = "or_default")]
     pub(super) managed_fields: Vec<Manager>,
+}
+
+/// The annotations that matter here.
+#[derive(Debug, Clone, Default, Deserialize)]
+struct Annotations {
+    #[serde(default, rename = "lariat.dev/owner")]
+    owner: Option<String>,
 }
 
 /// An entry of `metadata.ownerReferences`.
@@ -110,10 +120,10 @@ impl Meta {
         }
     }
 
-    /// Returns whether a field manager has applied the object.
-    pub(super) fn is_applied_by(&self, name: &str) -> bool {
+    /// Returns whether one of the field managers has applied the object.
+    pub(super) fn is_applied_by_any(&self, names: &[Arc<str>]) -> bool {
         let mut managers = self.managed_fields.iter();
-        managers.any(|each| each.is_apply_of(name))
+        managers.any(|each| names.iter().any(|name| each.is_apply_of(name)))
     }
 
     /// Returns whether a manager has written the object when it was created.
@@ -147,6 +157,10 @@ pub(super) struct Existing {
     /// Kind and name of its controller, and the controller's uid.
     pub(super) controller: Option<(String, Uid)>,
     pub(super) marks: Found,
+    /// The uids of its owners, and whether each is its controller.
+    pub(super) owners: Vec<(Uid, bool)>,
+    /// Its owner, as recorded in its annotation; `None` if it was read from a cache, which may lack annotations.
+    pub(super) recorded: Option<RecordedOwner>,
 }
 
 impl From<&CachedObject> for Existing {
@@ -162,6 +176,12 @@ impl From<&CachedObject> for Existing {
             is_deleting: object.is_deleting(),
             controller: controller.map(named),
             marks: Found::from(object),
+            owners: object
+                .owners()
+                .iter()
+                .map(|owner| (owner.uid().clone(), owner.is_controller()))
+                .collect(),
+            recorded: None,
         }
     }
 }
@@ -180,6 +200,16 @@ impl From<&Meta> for Existing {
             is_deleting: meta.deletion_timestamp.is_some(),
             controller: controller.map(named),
             marks: Found::from(meta),
+            owners: meta
+                .owner_references
+                .iter()
+                .map(|owner| (Uid::new(&owner.uid), owner.controller == Some(true)))
+                .collect(),
+            recorded: meta
+                .annotations
+                .owner
+                .as_deref()
+                .and_then(RecordedOwner::read),
         }
     }
 }

@@ -34,8 +34,7 @@ impl<K: View> Reconcile<K> {
     /// `lariat.dev/lease` ([`Leadership::signature`](lariat_lease::Leadership::signature)). A new lease alone causes no
     /// write.
     ///
-    /// **Names.** The set has the name of the reconciler. Sets of different reconcilers, operators and owners are
-    /// independent. The kinds of a set are recorded in an annotation of the owner, which each call reads from the API
+    /// **Names.** The set has the name of the reconciler. Sets of different operators and owners are independent. The kinds of a set are recorded in an annotation of the owner, which each call reads from the API
     /// server if a [`Transform`](lariat_cache::Transform) may remove annotations from the cache. Use
     /// [`apply_set`](Self::apply_set) for another name and for options.
     ///
@@ -66,13 +65,24 @@ impl<K: View> Reconcile<K> {
     ///
     /// If the future is dropped, some objects may have been written; the next call writes the rest.
     pub async fn apply(&self, desired: Desired) -> Result<Applied, ApplyError> {
-        self.apply_set(self.handler()).apply(desired).await
+        let set = self.apply_set(self.handler());
+        let former = self.call().former().iter();
+        let set = former.fold(set, |set, name| set.renamed_from(name));
+        set.apply(desired).await
     }
 
     /// Returns a set with a name of its own, to set options and apply it.
     ///
-    /// Use it to apply several sets in one reconciler: sets with different names are independent.
-    /// [`Apply::renamed_from`] takes over the objects of a former name.
+    /// Use it to apply several sets in one reconciler. Apply each of them in every call: a set that is not applied is not
+    /// pruned. [`Apply::renamed_from`] takes over the objects of a former name.
+    ///
+    /// **Objects that move.** An object that leaves one set and enters another of the same owner and operator is
+    /// relabelled. It is never deleted in between, in whatever order the sets are applied, provided that the reconciler
+    /// applies both in each call. For this, an object that is no longer wanted is deleted one call later if the owner
+    /// has several sets, and in the first call of a process; that call follows at once. An object that two sets of one
+    /// program want stays with the first of them, and fails in the other with
+    /// [`ObjectError::OfSibling`](crate::ObjectError::OfSibling). Two programs must not apply sets of one owner under one
+    /// name of the operator: they would take such an object from each other.
     ///
     /// ```no_run
     /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -89,6 +99,7 @@ impl<K: View> Reconcile<K> {
     pub fn apply_set(&self, name: &str) -> Apply {
         let owner = SetOwner {
             gvk: self.gvk().clone(),
+            reconciler: self.handler().into(),
             object: Arc::clone(self.raw()),
             call: Arc::clone(self.call()),
             store: Arc::clone(self.cache().store()),

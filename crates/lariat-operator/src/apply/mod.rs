@@ -1,7 +1,8 @@
 //! Applies the objects that an owner wants, and prunes the others.
 //!
 //! A set is the objects of one owner under one name, applied by one operator. Its members have the three labels
-//! `lariat.dev/owner-uid`, `lariat.dev/operator` and `lariat.dev/set`, and an owner reference where one is valid.
+//! `lariat.dev/owner-uid`, `lariat.dev/operator` and `lariat.dev/set`, the annotation `lariat.dev/owner`, and an owner
+//! reference where one is valid.
 //!
 //! A call goes through these modules in order:
 //!
@@ -9,11 +10,13 @@
 //! 2. `resolve`: looks up the kinds, and adds labels, owner reference and hash.
 //! 3. `kinds`: records the kinds of the set on the owner.
 //! 4. `staged`: applies the objects step by step, and within a step in the `order` of their kinds.
-//! 5. `object`: reads, checks and sends one object. `memory` knows which objects need no request; for a process
-//!    that has just started, `drift` decides it from the object.
-//! 6. `prune` and `pruning`: find and delete the objects that are no longer wanted.
+//! 5. `object` and `write`: read and send one object. `claim` decides whether it may be written, `marking` writes labels and
+//!    owner reference alone. `memory` knows which objects need no request; for a process that has just started, `drift`
+//!    decides it from the object.
+//! 6. `prune` and `pruning`: find and delete the objects that are no longer wanted, in `kinds_searched`; `siblings` and
+//!    `moves` leave those to other sets that want them.
 //!
-//! The result is a `report` or an `error`. `dry_run` makes a `plan` instead.
+//! The result is a `report` or an `error`. A `plan` is the same with dry runs.
 //!
 //! The labels of ApplySets (KEP-3659) do not fit. There a parent has one set, which is identified by the parent's name,
 //! so that a recreated parent would inherit it, and the parent needs labels that name a tool. Taken over from there is
@@ -26,19 +29,23 @@
 //! controller, and its entry of our field manager.
 
 mod call;
+mod claim;
 mod dependent;
 mod desired;
 mod drift;
-mod dry_run;
 mod error;
 mod kinds;
+mod kinds_searched;
+mod marking;
 mod marks;
 mod memory;
 mod meta;
 mod methods;
+mod moves;
 mod object;
 mod order;
 mod plan;
+mod present;
 mod prune;
 mod pruning;
 mod report;
@@ -46,9 +53,11 @@ mod resolve;
 mod run;
 mod send;
 mod set;
+mod siblings;
 mod staged;
 mod step;
 mod waiting;
+mod write;
 
 pub use dependent::Dependent;
 pub use desired::Desired;

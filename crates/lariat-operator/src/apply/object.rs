@@ -9,82 +9,22 @@
 use std::sync::Arc;
 
 use futures::FutureExt;
-use lariat_cache::{CachedObject, Query};
-use lariat_core::{ResourceVersion, Uid};
-use lariat_lease::Leadership;
-use serde_json::Value;
+use lariat_cache::CachedObject;
+use lariat_core::Uid;
 
-use super::drift::{self, LEASE};
+use super::claim::Claim;
+use super::drift;
 use super::error::{ObjectError, ObjectFailure};
-use super::marks::{Found, Membership};
-use super::memory::{self, ObjectState};
+use super::marks::Membership;
+use super::memory::ObjectState;
 use super::meta::{Existing, Partial};
+use super::present::{Done, Present};
 use super::report::{Action, Applied, AppliedObject};
-use super::resolve::{Target, set_annotation};
+use super::resolve::Target;
 use super::run::{Run, bounded};
 use super::send::parse;
 use super::set::Immutable;
-use super::staged::object_of;
 use crate::wire::{self, json_of};
-
-/// A resource version that no object has: the greatest that fits the counters of all stores.
-///
-/// The API server compares the version in an apply with that of the existing object, and refuses if they differ. If
-/// there is no object, it creates one regardless of the version.
-const NO_VERSION: &str = "9223372036854775807";
-
-/// The object that exists under the name of a wanted one, if any.
-struct Present {
-    existing: Option<Existing>,
-    /// Its cached state, if it was read from the cache.
-    cached: Option<Arc<CachedObject>>,
-    /// Its JSON, if it was read from the API server.
-    live: Option<String>,
-}
-
-/// The answer of the API server to an apply.
-struct Answer {
-    version: ResourceVersion,
-    json: String,
-}
-
-/// What was done to an object, and its state.
-struct Done {
-    action: Action,
-    /// The state on the server; `None` if a replacement was only planned.
-    object: Option<Arc<CachedObject>>,
-    /// Whether the state was read from the cache.
-    is_cached: bool,
-}
-
-impl Done {
-    fn of(action: Action) -> Self {
-        Self {
-            action,
-            object: None,
-            is_cached: false,
-        }
-    }
-
-    fn unchanged(present: Present, target: &Target) -> Self {
-        let live = present.live.and_then(|live| object_of(target, &live));
-        Self {
-            action: Action::Unchanged,
-            is_cached: live.is_none(),
-            object: live.or(present.cached),
-        }
-    }
-}
-
-impl Answer {
-    fn done(&self, action: Action, target: &Target) -> Done {
-        Done {
-            action,
-            object: object_of(target, &self.json),
-            is_cached: false,
-        }
-    }
-}
 
 impl Run<'_> {
     /// Applies all objects: one rank after the other, those of one rank concurrently.
@@ -120,6 +60,7 @@ impl Run<'_> {
             is_kept: target.options.kept,
             is_in_step: target.step.is_some(),
             ready: target.options.ready.clone(),
+            diff: done.diff,
         })
     }
 
@@ -161,8 +102,15 @@ impl Run<'_> {
         let (Some(existing), Some(cached)) = (&present.existing, &present.cached) else {
             return false;
         };
-        if target.options.create_only || self.claim(existing, target).is_err() {
+        let is_member = matches!(self.claim(existing, target), Ok(Claim::Member));
+        if target.options.create_only || !is_member {
             return false;
+        }
+        let caches = &self.set.operator.caches;
+        let is_shown = |pointer| wire::is_shown(caches, target.gvk(), pointer);
+        if !self.has_marks(existing, target) {
+            // A transform may have removed them from the cache only.
+            return !is_shown("/metadata/labels") || !is_shown("/metadata/ownerReferences");
         }
         if self.set.memory().knows(&target.id(), cached.uid()) {
             return false;
@@ -170,11 +118,10 @@ impl Run<'_> {
         if self.is_as_wanted(present, target) {
             return false;
         }
-        let caches = &self.set.operator.caches;
-        let is_shown = wire::is_shown(caches, target.gvk(), "/metadata/annotations");
         // A cache without annotations cannot tell. With them, a different hash means that the wanted object has
         // changed, so a write is needed anyway.
-        !is_shown || drift::mark_of(&json_of(cached)) == drift::mark_of(&target.object)
+        !is_shown("/metadata/annotations")
+            || drift::mark_of(&json_of(cached)) == drift::mark_of(&target.object)
     }
 
     /// Returns whether an object is as wanted, so that no request is needed.
@@ -186,6 +133,16 @@ impl Run<'_> {
             cached,
             live,
         } = present;
+        let Some(existing) = existing else {
+            return false;
+        };
+        // Others may have added a mark that an apply would leave, and that the content does not show.
+        if !self.has_marks(existing, target) {
+            return false;
+        }
+        if target.options.create_only {
+            return true;
+        }
         let (set, id) = (self.set.memory(), target.id());
         let is_as_applied = |now: &Arc<CachedObject>| set.is_as_applied(&id, target.hash, now);
         if cached.as_ref().is_some_and(is_as_applied) {
@@ -200,9 +157,6 @@ impl Run<'_> {
             .map(|live| live.as_bytes())
             .or(cached.as_deref())
         else {
-            return false;
-        };
-        let Some(existing) = existing else {
             return false;
         };
         let object = serde_json::from_slice(json).unwrap_or_default();
@@ -221,51 +175,81 @@ impl Run<'_> {
 
     /// Writes an object, given the state in which it exists.
     async fn apply_to(&self, present: Present, target: &Target) -> Result<Done, ObjectError> {
-        if let Some(existing) = &present.existing {
-            self.claim(existing, target)?;
-            // A create-only object that carries the labels of the set is never written again, whatever is wanted now.
-            let is_settled = target.options.create_only && self.is_ours(&existing.marks);
-            if is_settled || self.is_as_wanted(&present, target) {
-                return Ok(Done::unchanged(present, target));
-            }
-        }
+        let (present, claim) = self.claimed(present, target).await?;
         // The set has applied this object before, so a client deleted it. That may have been the garbage collector,
         // after the owner was deleted.
-        if present.existing.is_none() && self.set.memory().has(&target.id()) {
+        if claim.is_none() && self.set.memory().has(&target.id()) {
             self.check_owner().await?;
         }
-        let Present {
-            existing, cached, ..
-        } = present;
-        let is_as_applied = || {
-            let (set, id) = (self.set.memory(), target.id());
-            let now = cached.as_ref();
-            now.is_some_and(|now| set.is_as_applied(&id, target.hash, now))
+        let is_member = claim == Some(Claim::Member);
+        if is_member && self.is_as_wanted(&present, target) {
+            return Ok(Done::unchanged(present, target));
+        }
+        if claim.is_some() && target.options.create_only {
+            return self.mark_created(present, target).await;
+        }
+        let existing = present.existing.as_ref();
+        let lacks_marks = existing.is_some_and(|existing| !self.has_marks(existing, target));
+        let written = if is_member || claim.is_none() {
+            self.write(present, target).await
+        } else {
+            let present = self.rename_manager(present, target).await?;
+            self.take_over(present, target).await
         };
-        let action = match (self.send(target, existing.as_ref()).await, existing) {
-            (Ok(answer), None) => return Ok(answer.done(Action::Created, target)),
-            // A dry run keeps the resource version, so the answer is compared with the object itself.
-            (Ok(answer), Some(_)) if self.is_planning() => {
-                let action = self.planned(target, &answer).await?;
-                return Ok(answer.done(action, target));
-            }
-            // The API server keeps the resource version if an apply changes nothing.
-            (Ok(answer), Some(before)) if answer.version == before.version => {
-                (answer, Action::Unchanged)
-            }
-            // The status was written between the read and the apply, so the version differs although the apply changed
-            // nothing.
-            (Ok(answer), Some(_)) if is_as_applied() => (answer, Action::Unchanged),
-            (Ok(answer), Some(_)) => (answer, Action::Changed),
-            (Err(error @ ObjectError::Immutable { .. }), Some(before))
-                if self.replaces(&before, target) =>
-            {
-                return self.replace(target, &before.uid, error).await;
-            }
-            (Err(error), _) => return Err(error),
+        if let Err(error) = &written
+            && error.is_of_content()
+            && lacks_marks
+        {
+            self.mark_in_spite(target).await;
+        }
+        written
+    }
+
+    /// Writes the marks of an object that is created only, in its state on the API server.
+    async fn mark_created(&self, present: Present, target: &Target) -> Result<Done, ObjectError> {
+        let (present, claim) = match present.live {
+            Some(_) => (present, Some(Claim::Transfer)),
+            None => self.claimed(self.read_live(target).await?, target).await?,
         };
-        let (answer, action) = action;
-        Ok(answer.done(action, target))
+        if claim.is_none() {
+            return self.write(present, target).await;
+        }
+        // The cache was behind.
+        if claim == Some(Claim::Member) && self.is_as_wanted(&present, target) {
+            return Ok(Done::unchanged(present, target));
+        }
+        let present = self.rename_manager(present, target).await?;
+        let answer = self.mark_only(&present, target).await?;
+        self.remember(&answer, target);
+        if self.is_planning() {
+            return self.planned(target, answer).await;
+        }
+        Ok(answer.done(Action::Changed, target))
+    }
+
+    /// Makes an object the set's that was not, in the state that was read from the API server.
+    async fn take_over(&self, present: Present, target: &Target) -> Result<Done, ObjectError> {
+        let live = present.live.clone().unwrap_or_default();
+        match self.write(present, target).await {
+            // An object of the same owner and operator may be replaced. First it becomes a member, so that whatever
+            // happens in between, one set only has it.
+            Err(error @ ObjectError::Immutable { .. }) => {
+                let existing = Existing::from(&parse::<Partial>("get", &live)?.metadata);
+                let is_sibling = matches!(
+                    self.set.marks.read(&existing.marks),
+                    Membership::OfSibling { .. }
+                );
+                if !is_sibling || !self.may_replace(&existing, target) {
+                    return Err(error);
+                }
+                let answer = self.mark(&parse("get", &live)?, target).await?;
+                if self.is_planning() {
+                    return Ok(Done::of(Action::Replaced));
+                }
+                self.write(Present::read(answer.json)?, target).await
+            }
+            result => result,
+        }
     }
 
     /// Checks that the owner still exists, before one of its objects is created again.
@@ -280,75 +264,6 @@ impl Run<'_> {
             Err(error) if error.is_reading_forbidden() => Ok(()),
             Err(error) => Err(error),
         }
-    }
-
-    /// Sends an apply, and remembers the answer.
-    async fn send(
-        &self,
-        target: &Target,
-        existing: Option<&Existing>,
-    ) -> Result<Answer, ObjectError> {
-        let (endpoint, name) = (
-            self.endpoint(&target.resource, &target.key),
-            target.key.name(),
-        );
-        let signed = self.signed_for_now(target, existing.is_some())?;
-        let object = match existing {
-            // With the uid, the apply is refused if another object has the name by now. That one was not checked, and
-            // may belong to others.
-            Some(existing) => with(signed, "uid", &existing.uid.to_string()),
-            // With this version, the apply is refused if the object exists by now. That one was not checked either, and
-            // would be taken over if its fields do not conflict.
-            None => with(signed, "resourceVersion", NO_VERSION),
-        };
-        let json = endpoint.apply(name, &object, &self.params(target)).await?;
-        let Partial { metadata } = parse("apply", &json)?;
-        let version = ResourceVersion::new(&metadata.resource_version);
-        // The answer to a dry run is not a state of the object.
-        if !self.is_planning() {
-            let state = ObjectState {
-                uid: &Uid::new(&metadata.uid),
-                version: &version,
-                json: json.as_bytes(),
-            };
-            self.set.memory().remember(&target.id(), target.hash, state);
-        }
-        Ok(Answer { version, json })
-    }
-
-    /// Returns an object to send, with the present lease in an annotation.
-    ///
-    /// The lease is not part of the wanted object, so a new leader does not write objects only to record its lease.
-    fn signed_for_now(&self, target: &Target, exists: bool) -> Result<Value, ObjectError> {
-        let mut object = target.object.clone();
-        if exists && target.options.create_only {
-            // An existing object is adopted with its present content: only labels and owner reference are applied.
-            keep_metadata(&mut object);
-            return Ok(object);
-        }
-        // The annotation is set on what is sent, not on what is hashed, so the hash does not depend on the leader.
-        let leadership = self.set.operator.leadership.as_ref();
-        let signature = leadership.and_then(Leadership::signature);
-        if let Some(signature) = signature.filter(|_| !self.is_planning()) {
-            set_annotation(&mut object, LEASE, &signature)?;
-        }
-        Ok(object)
-    }
-
-    /// Returns the action that an apply would have had, from the answer to its dry run.
-    ///
-    /// A dry run does not change the resource version, so the contents are compared.
-    async fn planned(&self, target: &Target, answer: &Answer) -> Result<Action, ObjectError> {
-        let now = self
-            .endpoint(&target.resource, &target.key)
-            .get(target.key.name())
-            .await?;
-        let is_same = now.is_some_and(|now| memory::is_same(&now, &answer.json));
-        Ok(if is_same {
-            Action::Unchanged
-        } else {
-            Action::Changed
-        })
     }
 
     /// Returns the existing object, from the cache or the API server.
@@ -369,90 +284,42 @@ impl Run<'_> {
     }
 
     /// Returns the existing object, read from the API server.
-    async fn read_live(&self, target: &Target) -> Result<Present, ObjectError> {
+    pub(super) async fn read_live(&self, target: &Target) -> Result<Present, ObjectError> {
         let live = self
             .endpoint(&target.resource, &target.key)
             .get(target.key.name())
             .await?;
-        let existing = match &live {
-            Some(text) => Some(Existing::from(&parse::<Partial>("get", text)?.metadata)),
-            None => None,
-        };
-        Ok(Present {
-            existing,
-            cached: None,
-            live,
-        })
-    }
-
-    /// Checks that an existing object may be written by this set.
-    pub(super) fn claim(&self, existing: &Existing, target: &Target) -> Result<(), ObjectError> {
-        let adopts = target.options.adopts.unwrap_or(self.set.options.adopts);
-        let mut is_ours = false;
-        // The controller reference decides first: it names the owner by uid and is what the garbage collector acts on.
-        // Labels can be copied from one object to another by hand.
-        if let Some((name, uid)) = &existing.controller {
-            if uid != self.set.owner.uid() {
-                let controller = name.clone();
-                return Err(ObjectError::Controlled { controller });
-            }
-            is_ours = true;
+        match live {
+            Some(json) => Present::read(json),
+            None => Ok(Present {
+                existing: None,
+                cached: None,
+                live: None,
+            }),
         }
-        match self.set.marks.read(&existing.marks) {
-            Membership::OfAnotherSet { operator, set } => {
-                return Err(ObjectError::OfAnotherSet { operator, set });
-            }
-            // A user may have copied an object with its labels. The controller reference, if it names our owner, is
-            // more reliable than the label. An object that a deleted owner left behind may be adopted.
-            Membership::OfAnotherOwner { uid }
-                if !(is_ours || adopts && self.is_left_over(&existing.marks)) =>
-            {
-                return Err(ObjectError::OfAnotherOwner { uid });
-            }
-            Membership::Ours => is_ours = true,
-            Membership::None | Membership::OfAnotherOwner { .. } => {}
-        }
-        if !is_ours && !adopts {
-            // Checked last, so that an object of others is reported as such even while it is being deleted.
-            Err(ObjectError::NotAdopted)
-        } else if existing.is_deleting {
-            Err(ObjectError::Deleting)
-        } else {
-            Ok(())
-        }
-    }
-
-    /// Returns whether labels are those of the set.
-    pub(super) fn is_ours(&self, marks: &Found) -> bool {
-        self.set.marks.read(marks) == Membership::Ours
-    }
-
-    /// Returns whether a kept object belonged to an owner that was deleted.
-    ///
-    /// The owner must have been of the same kind, whose owners are all cached.
-    fn is_left_over(&self, marks: &Found) -> bool {
-        let owner = marks.owner_uid().map(Uid::new);
-        let owners = self.set.owners.select(&Query::all());
-        marks.is_kept && !owners.iter().any(|each| Some(each.uid()) == owner.as_ref())
     }
 
     /// Returns whether an object is to be replaced if its immutable fields differ.
     ///
     /// An object that is kept, or was not the set's before, is not replaced: it may have data that cannot be restored.
     pub(super) fn replaces(&self, before: &Existing, target: &Target) -> bool {
+        self.is_ours(&before.marks) && self.may_replace(before, target)
+    }
+
+    fn may_replace(&self, before: &Existing, target: &Target) -> bool {
         let immutable = target
             .options
             .immutable
             .unwrap_or(self.set.options.immutable);
         let is_kept = target.options.kept || before.marks.is_kept;
-        immutable == Immutable::Replace && self.is_ours(&before.marks) && !is_kept
+        immutable == Immutable::Replace && !is_kept
     }
 
     /// Deletes an object and creates it again.
     ///
     /// It must be the set's, by the same checks as for pruning. Otherwise the difference of the immutable fields is the
     /// error.
-    async fn replace(
+    pub(super) async fn replace(
         &self,
         target: &Target,
         uid: &Uid,
@@ -482,25 +349,5 @@ impl Run<'_> {
         }
         let answer = self.send(target, None).await?;
         Ok(answer.done(Action::Replaced, target))
-    }
-}
-
-/// Adds the uid or resource version that the write is meant for.
-///
-/// The API server does not count these as applied fields.
-fn with(mut object: Value, member: &str, value: &str) -> Value {
-    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.insert(member.to_owned(), value.into());
-    }
-    object
-}
-
-/// Removes everything but the identity, labels and owner reference of an object.
-fn keep_metadata(object: &mut Value) {
-    if let Some(object) = object.as_object_mut() {
-        object.retain(|name, _| matches!(&**name, "apiVersion" | "kind" | "metadata"));
-    }
-    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.remove("annotations");
     }
 }

@@ -4,12 +4,14 @@ use std::fmt;
 
 use lariat_core::{Gvk, ObjectKey, describe};
 
-use super::error::{ObjectError, ObjectFailure};
-use crate::diff::{Diff, FieldChange};
+use super::error::{ApplyError, ObjectError, ObjectFailure};
+use super::report::{Action, Applied, AppliedObject};
+use super::waiting::Waiting;
+use crate::diff::FieldChange;
 
 /// What applying a set would do, object by object, in order.
 ///
-/// Its `Display` has a line for each object, and one for each changed field.
+/// Its `Display` has a line for each object, for each changed field, and for each part that waits.
 ///
 /// ```no_run
 /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -25,6 +27,7 @@ use crate::diff::{Diff, FieldChange};
 #[derive(Debug, Default)]
 pub struct SetPlan {
     steps: Vec<PlanStep>,
+    waiting: Vec<Waiting>,
 }
 
 /// The action that is planned for an object.
@@ -85,7 +88,15 @@ impl SetPlan {
         self.count(PlannedAction::Unchanged) == self.steps.len()
     }
 
-    pub(super) fn fail(&mut self, failure: ObjectFailure) {
+    /// Returns the parts of the set that would be left for a later call.
+    ///
+    /// These are steps whose precondition does not hold, and the steps after them. Nothing would be pruned while a step waits.
+    #[must_use]
+    pub fn waiting(&self) -> &[Waiting] {
+        &self.waiting
+    }
+
+    fn fail(&mut self, failure: ObjectFailure) {
         let ObjectFailure { gvk, key, error } = failure;
         self.steps.push(PlanStep {
             gvk,
@@ -97,12 +108,18 @@ impl SetPlan {
         });
     }
 
-    pub(super) fn add(&mut self, gvk: &Gvk, key: &ObjectKey, planned: Planned) {
-        let Planned { action, diff } = planned;
-        self.steps.push(PlanStep {
-            gvk: gvk.clone(),
-            key: Some(key.clone()),
+    fn add(&mut self, object: AppliedObject) {
+        let AppliedObject {
+            gvk,
+            key,
             action,
+            diff,
+            ..
+        } = object;
+        self.steps.push(PlanStep {
+            gvk,
+            key: Some(key),
+            action: action.into(),
             changes: diff.changes,
             changes_left_out: diff.left_out,
             error: None,
@@ -110,16 +127,35 @@ impl SetPlan {
     }
 }
 
-/// What would be done to an object, with the changed fields.
-pub(super) struct Planned {
-    pub(super) action: PlannedAction,
-    pub(super) diff: Diff,
+impl From<Applied> for SetPlan {
+    fn from(applied: Applied) -> Self {
+        let mut plan = Self {
+            steps: Vec::new(),
+            waiting: applied.waiting,
+        };
+        applied.objects.into_iter().for_each(|each| plan.add(each));
+        plan
+    }
 }
 
-impl From<PlannedAction> for Planned {
-    fn from(action: PlannedAction) -> Self {
-        let diff = Diff::default();
-        Self { action, diff }
+impl From<ApplyError> for SetPlan {
+    fn from(error: ApplyError) -> Self {
+        let (applied, failures) = error.into_parts();
+        let mut plan = Self::from(applied);
+        failures.into_iter().for_each(|each| plan.fail(each));
+        plan
+    }
+}
+
+impl From<Action> for PlannedAction {
+    fn from(action: Action) -> Self {
+        match action {
+            Action::Created => Self::Create,
+            Action::Changed => Self::Change,
+            Action::Replaced => Self::Replace,
+            Action::Unchanged => Self::Unchanged,
+            Action::Pruned => Self::Prune,
+        }
     }
 }
 
@@ -155,6 +191,10 @@ impl fmt::Display for SetPlan {
                 let more = step.changes_left_out;
                 write!(f, "\n            and {more} more fields")?;
             }
+            before = "\n";
+        }
+        for each in &self.waiting {
+            write!(f, "{before}wait      {each}")?;
             before = "\n";
         }
         Ok(())

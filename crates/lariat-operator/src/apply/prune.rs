@@ -16,6 +16,7 @@ use lariat_core::{Gvk, LabelSelector, ObjectKey, ResourceKind, Scope, Uid};
 
 use super::error::{ObjectError, ObjectFailure};
 use super::kinds::{EVERYWHERE, Extent};
+use super::kinds_searched::is_wanted;
 use super::marks::Found;
 use super::meta::{Existing, Meta};
 use super::order::rank;
@@ -27,6 +28,9 @@ use super::set::Apply;
 
 /// The number of attempts to delete an object that keeps changing.
 const TRIES: usize = 4;
+
+/// The number of namespaces to be dropped from the record from which all are searched at once.
+const MOST_PLACES: usize = 8;
 
 /// An object that has the labels of the set and is not wanted.
 pub(super) struct Surplus {
@@ -48,6 +52,8 @@ pub(super) struct SurplusSet {
     pub(super) failures: Vec<ObjectFailure>,
     /// Kinds that are not served; they may still have objects.
     pub(super) unserved: BTreeSet<Gvk>,
+    /// Recorded kinds beyond the number that is searched; they may still have objects.
+    pub(super) unsearched: BTreeSet<Gvk>,
     /// Kinds that may not be read; they may still have objects.
     pub(super) forbidden: BTreeSet<Gvk>,
 }
@@ -79,6 +85,8 @@ struct Search<'a> {
     ///
     /// An empty result then has lasting effect, so an empty cache is not sufficient: it may be stale.
     is_leaving: bool,
+    /// Whether nothing in the program deals with the kind: the record alone names it.
+    is_undeclared: bool,
     /// The recorded extent of the set.
     known: &'a Extent,
     /// The extent of the wanted objects.
@@ -90,6 +98,8 @@ struct Area {
     namespace: Option<String>,
     /// Whether an empty cache is not sufficient; see [`Search::is_leaving`].
     is_leaving: bool,
+    /// Whether it stands for namespaces of which any may be missing in the cache.
+    is_listed: bool,
 }
 
 /// The result of pruning one object.
@@ -135,9 +145,12 @@ impl Run<'_> {
         // object.
         let mut surplus = SurplusSet::default();
         let extent = self.extent_of(targets);
-        for gvk in self.kinds_to_prune(&known.kinds, targets) {
+        let kinds = self.kinds_to_prune(&known.kinds, targets).await;
+        surplus.unsearched = kinds.unsearched;
+        for gvk in kinds.searched {
             let search = Search {
                 is_leaving: known.kinds.contains(&gvk) && !is_wanted(&gvk, targets),
+                is_undeclared: kinds.undeclared.contains(&gvk),
                 known,
                 wanted: &extent,
             };
@@ -172,62 +185,14 @@ impl Run<'_> {
         surplus
     }
 
-    /// Returns the kinds to search, in reverse order of applying.
-    ///
-    /// All versions of a kind have the same objects, so one version is enough.
-    fn kinds_to_prune(&self, known: &BTreeSet<Gvk>, targets: &[Target]) -> Vec<Gvk> {
-        let wanted = targets.iter().map(Target::gvk);
-        // The first version of a kind is searched: a wanted one is certainly served, a recorded one perhaps no longer.
-        let all = wanted.chain(&self.set.options.prunes).chain(known);
-        let mut kinds: BTreeMap<(&str, &str), &Gvk> = BTreeMap::new();
-        for gvk in all {
-            kinds.entry((gvk.group(), gvk.kind())).or_insert(gvk);
-        }
-        let mut kinds: Vec<Gvk> = kinds.into_values().cloned().collect();
-        kinds.sort_by_key(|gvk| std::cmp::Reverse(rank(gvk)));
-        kinds
-    }
-
-    /// Returns whether an error concerns a kind that the program has dropped.
-    ///
-    /// A release that no longer applies a kind often no longer has the permission to read it either. If the set does
-    /// not want the kind and nothing in the program declares it, a forbidden read is logged as a warning, and the apply
-    /// does not fail: it would fail forever. A kind that the program applies for other owners is different, and a
-    /// forbidden read of it is a failure.
-    pub(super) fn is_dropped_kind(
-        &self,
-        gvk: &Gvk,
-        error: &ObjectError,
-        targets: &[Target],
-    ) -> bool {
-        let Apply {
-            operator,
-            memory,
-            owner,
-            options,
-            ..
-        } = self.set;
-        // Any sign that the program still deals with the kind makes a missing permission an error of the installation.
-        let is_said = is_wanted(gvk, targets)
-            || options.prunes.contains(gvk)
-            || memory.has_applied(gvk)
-            || operator.needs.has_deletions_of(gvk);
-        let is_dropped_kind = !is_said && error.is_reading_forbidden();
-        if is_dropped_kind && memory.is_first_forbidden(gvk, owner.uid()) {
-            let (set, error) = (&self.set.marks.set, lariat_core::describe(error));
-            tracing::warn!(
-                kind = %gvk, set, error,
-                "objects that the set once had are not pruned: an RBAC rule for `delete`, `get` and `list` is missing; \
-                 declare the kind with `Reconciler::prunes`"
-            );
-        }
-        is_dropped_kind
-    }
-
     /// Returns the objects of a kind that have the labels of the set.
     ///
     /// If the version is no longer served, another served version of the kind is searched.
     async fn members(&self, gvk: &Gvk, search: Search<'_>) -> Result<Vec<Surplus>, ObjectError> {
+        // One discovery for all of them: looked up one by one, each group would take requests of its own.
+        if search.is_undeclared {
+            return self.members_of(self.served(gvk).await?, search).await;
+        }
         let clients = self.set.operator.caches.clients();
         // The recorded version may have been removed from the CRD since. Its objects are still there, in another
         // version.
@@ -239,17 +204,10 @@ impl Run<'_> {
             Err(error) if is_unserved(&error) => error,
             members => return members,
         };
-        let served_kinds = self.set.memory.served_kinds(clients.mapper()).await?;
-        let is_it = |kind: &&ResourceKind| {
-            let other = kind.gvk();
-            other.group() == gvk.group() && other.kind() == gvk.kind() && other != gvk
-        };
-        match served_kinds.kinds.iter().find(is_it) {
-            Some(resource) => self.members_of(resource.clone(), search).await,
-            // Discovery without the group's server does not list its kinds. They may be served all the same, so it is
-            // an error and the record stays.
-            None if served_kinds.is_unavailable(gvk) => Err(ObjectError::GroupUnanswered),
-            None => Err(error),
+        match self.served(gvk).await {
+            Ok(resource) if resource.gvk() != gvk => self.members_of(resource, search).await,
+            Ok(_) | Err(ObjectError::Unserved) => Err(error),
+            Err(error) => Err(error),
         }
     }
 
@@ -276,11 +234,24 @@ impl Run<'_> {
         let everywhere = Area {
             namespace: None,
             is_leaving: search.is_leaving,
+            is_listed: false,
         };
         if resource.scope() == Scope::Cluster {
             return vec![everywhere];
         }
         let (known, wanted) = (&search.known.namespaces, &search.wanted.namespaces);
+        // One list of all namespaces, if there are many to search and it may be requested.
+        let may_list_all = search.is_undeclared
+            || self
+                .informer(resource.gvk())
+                .is_some_and(|informer| informer.selection().namespaces().is_empty());
+        if may_list_all && known.difference(wanted).count() > MOST_PLACES {
+            return vec![Area {
+                namespace: None,
+                is_leaving: true,
+                is_listed: true,
+            }];
+        }
         let leaving: BTreeSet<&str> = known.difference(wanted).map(|name| &**name).collect();
         let mut places = self.usual_places(resource);
         let is_everywhere = places.is_empty() || search.known.is_everywhere();
@@ -295,6 +266,7 @@ impl Run<'_> {
         let named = places.into_iter().map(|namespace| Area {
             is_leaving: search.is_leaving || leaving.contains(&*namespace),
             namespace: Some(namespace),
+            is_listed: false,
         });
         let everywhere = is_everywhere.then_some(everywhere);
         everywhere.into_iter().chain(named).collect()
@@ -335,7 +307,8 @@ impl Run<'_> {
     ) -> Result<Vec<Surplus>, ObjectError> {
         let namespace = area.namespace.as_deref();
         let selector = self.set.marks.selector();
-        if let Some(informer) = self.cache_of(resource, namespace)
+        if !area.is_listed
+            && let Some(informer) = self.cache_of(resource, namespace)
             && let Ok(labels) = selector.parse::<LabelSelector>()
         {
             let query = namespace.map_or_else(Query::all, Query::in_namespace);
@@ -410,8 +383,7 @@ impl Run<'_> {
         if !self.is_member(meta) || controller.is_some_and(|(_, uid)| uid != *owner) {
             return Whose::Others;
         }
-        let name = &self.set.operator.name;
-        if meta.is_applied_by(name) {
+        if meta.is_applied_by_any(&self.managers()) {
             return Whose::Ours;
         }
         // The managed fields are complete if they go back to the creation of the object. Then this operator has never
@@ -427,18 +399,6 @@ impl Run<'_> {
     pub(super) fn may_delete(&self, meta: &Meta) -> bool {
         self.whose(meta) == Whose::Ours
     }
-
-    /// Returns whether pruning would delete an object.
-    pub(super) async fn would_delete(&self, surplus: &Surplus) -> Result<bool, ObjectError> {
-        let meta = match &surplus.meta {
-            Some(meta) => Some(meta.clone()),
-            None => {
-                let endpoint = self.endpoint(&surplus.resource, &surplus.key);
-                endpoint.metadata(surplus.key.name()).await?
-            }
-        };
-        Ok(meta.is_some_and(|meta| self.may_delete(&meta)))
-    }
 }
 
 /// The owner of an object with the labels of the set, as far as it is known.
@@ -451,14 +411,10 @@ pub(super) enum Whose {
     Unknown,
 }
 
-/// Returns whether the set wants objects of a kind.
-fn is_wanted(gvk: &Gvk, targets: &[Target]) -> bool {
-    targets.iter().any(|each| *each.gvk() == *gvk)
-}
-
 fn is_unserved(error: &ObjectError) -> bool {
     match error {
         ObjectError::Mapper(error) => error.is_unknown(),
+        ObjectError::Unserved => true,
         error => error.has_code(404),
     }
 }

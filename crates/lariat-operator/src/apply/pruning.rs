@@ -5,16 +5,18 @@
 //! kinds and namespaces without objects are removed from the record on the owner.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use futures::FutureExt;
 use lariat_core::Gvk;
 
 use super::error::ObjectFailure;
-use super::kinds::Extent;
+use super::kinds::{Extent, Known};
 use super::prune::{Pruned, Surplus, SurplusSet, Whose};
 use super::report::Applied;
 use super::resolve::Target;
 use super::run::{Run, bounded};
+use super::siblings::{Fate, Identity};
 use super::waiting::Waiting;
 
 /// The state of a pruning in progress.
@@ -53,26 +55,32 @@ impl Run<'_> {
     /// Objects of a step are deleted once those of later steps no longer exist.
     pub(super) async fn prune(
         &self,
-        known: &Extent,
+        known: &Known,
         targets: &[Target],
         applied: &mut Applied,
     ) -> Vec<ObjectFailure> {
+        let may_have_siblings = known.has_siblings;
+        let known = &known.extent;
         let SurplusSet {
             objects,
             kept,
             failures,
             unserved,
+            unsearched,
             forbidden,
         } = self.surplus(known, targets).await;
         // Starts with the wanted kinds. Everything that a deletion leaves behind is added below.
         let mut left = self.extent_of(targets);
         // These kinds stay recorded: they may be served or readable again, and have objects then.
         let unserved = unserved.into_iter().filter(|gvk| known.kinds.contains(gvk));
-        let unseen: BTreeSet<Gvk> = unserved.chain(forbidden.iter().cloned()).collect();
+        let unsearched_count = unsearched.len();
+        let unseen = unserved.chain(forbidden.iter().cloned());
+        let unseen: BTreeSet<Gvk> = unseen.chain(unsearched).collect();
         if !unseen.is_empty() {
             left.namespaces.extend(known.namespaces.iter().cloned());
             left.kinds.extend(unseen);
         }
+        applied.unsearched = unsearched_count;
         applied.kept.extend(kept.iter().map(Surplus::id));
         let mut pruning = Pruning {
             known,
@@ -82,6 +90,7 @@ impl Run<'_> {
             failures,
             forbidden,
         };
+        let objects = self.prunable(objects, may_have_siblings, &mut pruning);
         let mut steps = objects.chunk_by(|a, b| a.order == b.order).peekable();
         while let Some(step) = steps.next() {
             // Kinds that others need are deleted after their users, as in Helm's uninstall order.
@@ -109,6 +118,38 @@ impl Run<'_> {
             self.forget_extent(known, &left).await;
         }
         failures
+    }
+
+    /// Returns the objects that are deleted in this call, and leaves the others for siblings or the next call.
+    fn prunable(
+        &self,
+        objects: Vec<Surplus>,
+        may_have_siblings: bool,
+        pruning: &mut Pruning<'_>,
+    ) -> Vec<Surplus> {
+        let ids = objects
+            .iter()
+            .map(|each| Identity::new(each.resource.gvk(), &each.key));
+        let ids: Vec<Identity> = ids.collect();
+        let fates = self.fates(&ids, may_have_siblings);
+        let mut prunable = Vec::with_capacity(objects.len());
+        for (each, fate) in objects.into_iter().zip(fates) {
+            let (gvk, key) = each.id();
+            let waiting = match fate {
+                Fate::Delete => {
+                    prunable.push(each);
+                    continue;
+                }
+                Fate::Wait => {
+                    self.set.call.call_again_within(Duration::ZERO);
+                    Waiting::NextCall { gvk, key }
+                }
+                Fate::LeaveTo(set) => Waiting::Sibling { gvk, key, set },
+            };
+            pruning.applied.waiting.push(waiting);
+            pruning.stays(&each);
+        }
+        prunable
     }
 
     /// Prunes objects of one rank concurrently.

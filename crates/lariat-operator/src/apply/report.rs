@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use super::dependent::ReadyRule;
 use super::resolve::Target;
 use super::waiting::Waiting;
+use crate::diff::Diff;
 use crate::readiness::Readiness;
 use crate::wire::json_of;
 
@@ -71,6 +72,8 @@ pub struct AppliedObject {
     pub(super) is_kept: bool,
     pub(super) is_in_step: bool,
     pub(super) ready: Option<ReadyRule>,
+    /// What a planned write would change.
+    pub(super) diff: Diff,
 }
 
 impl AppliedObject {
@@ -143,6 +146,8 @@ pub struct Skipped {
 pub struct Applied {
     pub(super) objects: Vec<AppliedObject>,
     pub(super) forbidden: Vec<Gvk>,
+    /// The number of recorded kinds that are left to later calls.
+    pub(super) unsearched: usize,
     skipped: Vec<Skipped>,
     pub(super) kept: Vec<(Gvk, ObjectKey)>,
     pub(super) waiting: Vec<Waiting>,
@@ -243,7 +248,8 @@ impl Applied {
     ///
     /// The result is `true` only if it is certain. It is `false` while a kind [may not be read](Self::forbidden), and
     /// while an object that may be the set's was [left alone](Self::skipped), for which a warning is logged. For a
-    /// set [without annotation](super::Apply::without_annotation), only the given kinds and namespaces are known.
+    /// set [without annotation](super::Apply::without_annotation), only the given kinds and namespaces are known. It is
+    /// also `false` while the owner's record names more kinds than a call searches.
     ///
     /// A kind that the API server serves in no version has no objects: they were deleted with its CRD. The kind stays
     /// recorded on the owner. If the server of an API group does not answer, the apply fails instead.
@@ -255,6 +261,7 @@ impl Applied {
         self.objects.is_empty()
             && self.waiting.is_empty()
             && self.forbidden.is_empty()
+            && self.unsearched == 0
             && !is_unclear
     }
 
@@ -277,6 +284,7 @@ impl Applied {
             is_kept: false,
             is_in_step: false,
             ready: None,
+            diff: Diff::default(),
         });
     }
 }
@@ -309,6 +317,9 @@ impl fmt::Display for Applied {
         }
         for kind in &self.forbidden {
             counts.push(format!("{kind} not searched"));
+        }
+        if self.unsearched > 0 {
+            counts.push(format!("{} more kinds not searched", self.unsearched));
         }
         if counts.is_empty() {
             f.write_str("nothing")

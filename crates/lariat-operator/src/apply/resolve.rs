@@ -9,12 +9,13 @@ use super::dependent::ObjectOptions;
 use super::desired::{Desired, Wanted};
 use super::drift;
 use super::error::{ObjectError, ObjectFailure};
+use super::marks::OWNER;
 use super::memory::ObjectId;
 use super::order::rank;
 use super::run::Run;
 use super::set::Apply;
 use super::step::Stages;
-use crate::names::APPLIED;
+use crate::names::{APPLIED, LEASE};
 use crate::owner::Owner;
 
 /// An object to apply, with everything that is sent.
@@ -29,6 +30,10 @@ pub(super) struct Target {
     pub(super) options: ObjectOptions,
     /// The number of its step; `None` if it is outside of steps.
     pub(super) step: Option<usize>,
+    /// The number of steps before its own.
+    pub(super) order: usize,
+    /// The reference to the owner, if it gets one.
+    pub(super) owner_reference: Option<Value>,
 }
 
 impl Target {
@@ -120,8 +125,9 @@ impl Run<'_> {
         let order = stage.map_or(0, |stage| stage.depth);
         let mut object = self
             .set
-            .signed(object, &key, (order, options.kept))
+            .signed(object, &key, order, options.kept)
             .map_err(|error| ObjectFailure::new(&gvk, &key, error))?;
+        let owner_reference = self.set.reference_of(&object);
         // After the labels and the reference were added: a change of these must change the hash too.
         let hash = drift::hash(&object);
         let mark = drift::mark(&gvk, &object, hash);
@@ -135,6 +141,8 @@ impl Run<'_> {
             object,
             options,
             step,
+            order,
+            owner_reference,
         })
     }
 }
@@ -145,7 +153,8 @@ impl Apply {
         &self,
         mut object: Map<String, Value>,
         key: &ObjectKey,
-        (order, is_kept): (usize, bool),
+        order: usize,
+        is_kept: bool,
     ) -> Result<Value, ObjectError> {
         let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
             return Err(malformed("`metadata` is not an object"));
@@ -163,19 +172,46 @@ impl Apply {
         let Some(labels) = labels.as_object_mut() else {
             return Err(malformed("`metadata.labels` is not an object"));
         };
-        for (name, value) in self.marks.labels_of(order, is_kept) {
-            labels.insert(name.to_owned(), json!(value));
+        for (name, value) in self.marks.labels(order, is_kept) {
+            match value {
+                Some(value) => labels.insert(name.to_owned(), json!(value)),
+                // The labels were copied from an applied object.
+                None => labels.remove(name),
+            };
         }
-        // The annotation was copied from an applied object. In the hash it would change the hash, and so the object, in
-        // each call.
+        // The annotations were copied too. In the hash the one with the hash would change the hash, and so the object,
+        // in each call.
         if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
             annotations.remove(APPLIED);
+            annotations.remove(LEASE);
         }
         // The garbage collector deletes objects with a reference to a deleted owner, and so would it a kept object.
-        if !is_kept {
+        if is_kept {
+            self.remove_reference(metadata);
+        } else {
             self.add_reference(metadata, key)?;
         }
-        Ok(Value::Object(object))
+        let mut object = Value::Object(object);
+        set_annotation(&mut object, OWNER, &self.marks.owner.to_string())?;
+        Ok(object)
+    }
+
+    /// Returns the reference to the owner that an object has.
+    fn reference_of(&self, object: &Value) -> Option<Value> {
+        if !self.options.owned {
+            return None;
+        }
+        let own = self.owner.uid().to_string();
+        let references = object.pointer("/metadata/ownerReferences")?.as_array()?;
+        references.iter().find(|each| each["uid"] == *own).cloned()
+    }
+
+    /// Removes references to the owner, which the object may have been given by hand.
+    fn remove_reference(&self, metadata: &mut Map<String, Value>) {
+        let own = self.owner.uid().to_string();
+        if let Some(Value::Array(references)) = metadata.get_mut("ownerReferences") {
+            references.retain(|each| each["uid"] != *own);
+        }
     }
 
     /// Adds the owner reference, if the set has owner references.

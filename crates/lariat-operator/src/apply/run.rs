@@ -1,6 +1,7 @@
 //! One apply of a set: its options and the caches it may use.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use futures::{StreamExt, stream};
@@ -29,12 +30,25 @@ pub(super) struct Run<'a> {
     ///
     /// An apply opens no caches, and sees the same ones from beginning to end.
     caches: Mutex<BTreeMap<Gvk, Option<Informer>>>,
+    /// Whether all writes are dry runs that the set asked for.
+    pub(super) is_dry: bool,
 }
 
 impl<'a> Run<'a> {
     pub(super) fn new(set: &'a Apply) -> Self {
-        let caches = Mutex::default();
-        Self { set, caches }
+        Self {
+            set,
+            caches: Mutex::default(),
+            is_dry: false,
+        }
+    }
+
+    /// Creates an apply whose writes are all dry runs.
+    pub(super) fn dry(set: &'a Apply) -> Self {
+        Self {
+            is_dry: true,
+            ..Self::new(set)
+        }
     }
 
     /// Returns the cache of a kind, if there is one and it is synced.
@@ -57,9 +71,17 @@ impl<'a> Run<'a> {
         informer
     }
 
-    /// Returns whether the operator only plans, so that all writes are dry runs.
+    /// Returns whether all writes are dry runs, for this plan or because the operator only plans.
     pub(super) fn is_planning(&self) -> bool {
-        self.set.operator.only_plans()
+        self.is_dry || self.set.operator.only_plans()
+    }
+
+    /// Returns the field managers under which the operator applies and has applied.
+    pub(super) fn managers(&self) -> Vec<Arc<str>> {
+        let operator = &self.set.operator;
+        let mut names = vec![Arc::clone(&operator.name)];
+        names.extend(operator.former());
+        names
     }
 
     pub(super) fn params(&self, target: &Target) -> PatchParams {
@@ -74,7 +96,7 @@ impl<'a> Run<'a> {
         resource: &'b ResourceKind,
         key: &'b ObjectKey,
     ) -> Endpoint<'b> {
-        Endpoint::within(&self.set.client, resource, key.namespace())
+        Endpoint::within(&self.set.client, resource, key.namespace()).dry(self.is_dry)
     }
 
     /// Returns the cache of a kind, if it has all objects of a namespace.

@@ -20,6 +20,8 @@ pub(super) struct Endpoint<'a> {
     sender: Sender,
     resource: &'a ResourceKind,
     namespace: Option<&'a str>,
+    /// Whether writes are dry runs.
+    is_dry: bool,
 }
 
 impl<'a> Endpoint<'a> {
@@ -33,6 +35,19 @@ impl<'a> Endpoint<'a> {
             sender: Sender::new(client.clone()),
             resource,
             namespace,
+            is_dry: false,
+        }
+    }
+
+    /// Sets whether writes are dry runs.
+    pub(super) fn dry(self, is_dry: bool) -> Self {
+        Self { is_dry, ..self }
+    }
+
+    fn params(&self, params: &PatchParams) -> PatchParams {
+        PatchParams {
+            dry_run: params.dry_run || self.is_dry,
+            ..params.clone()
         }
     }
 
@@ -52,9 +67,11 @@ impl<'a> Endpoint<'a> {
         object: &Value,
         params: &PatchParams,
     ) -> Result<String, ObjectError> {
-        let request = self
-            .request()
-            .patch(&path_segment(name), params, &Patch::Apply(object));
+        let request = self.request().patch(
+            &path_segment(name),
+            &self.params(params),
+            &Patch::Apply(object),
+        );
         self.send("apply", request).await
     }
 
@@ -65,9 +82,11 @@ impl<'a> Endpoint<'a> {
         patch: &Value,
         params: &PatchParams,
     ) -> Result<String, ObjectError> {
-        let request = self
-            .request()
-            .patch(&path_segment(name), params, &Patch::Merge(patch));
+        let request = self.request().patch(
+            &path_segment(name),
+            &self.params(params),
+            &Patch::Merge(patch),
+        );
         self.send("patch", request).await
     }
 
@@ -118,7 +137,8 @@ impl<'a> Endpoint<'a> {
     ) -> Result<bool, ObjectError> {
         // In the background: in the foreground the object would stay until its dependents are deleted, and block its
         // step.
-        let params = DeleteParams::background().preconditions(state);
+        let mut params = DeleteParams::background().preconditions(state);
+        params.dry_run = self.is_dry;
         let request = self.request().delete(&path_segment(name), &params);
         match self.send("delete", request).await {
             Ok(_) => Ok(true),

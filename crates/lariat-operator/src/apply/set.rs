@@ -8,7 +8,7 @@ use lariat_cache::{CachedObject, Store, View};
 use lariat_controller::SharedController;
 use lariat_core::Gvk;
 
-use super::marks::{Marks, label_value};
+use super::marks::{Marks, RecordedOwner};
 use super::memory::{Memory, SetMemory};
 use crate::reconcile::{CallState, OperatorState};
 
@@ -64,6 +64,8 @@ pub struct Apply {
     pub(super) memory: Arc<Memory>,
     pub(super) owner: Arc<CachedObject>,
     pub(super) owner_gvk: Gvk,
+    /// The name of the reconciler that applies the set.
+    pub(super) reconciler: Arc<str>,
     /// The cached objects of the owner's kind.
     pub(super) owners: Arc<Store>,
     pub(super) call: Arc<CallState>,
@@ -94,6 +96,8 @@ pub(super) struct Options {
 /// The owner of a set, and the call that applies it.
 pub(super) struct SetOwner {
     pub(super) gvk: Gvk,
+    /// The name of its reconciler.
+    pub(super) reconciler: Arc<str>,
     pub(super) object: Arc<CachedObject>,
     /// The reconcile call of the owner.
     pub(super) call: Arc<CallState>,
@@ -108,13 +112,22 @@ impl Apply {
         owner: SetOwner,
         name: &str,
     ) -> Self {
+        let recorded = RecordedOwner {
+            gvk: owner.gvk.clone(),
+            key: owner.object.key().clone(),
+        };
+        let mut marks = Marks::new(owner.object.uid(), recorded, &operator.name, name);
+        for former in operator.former() {
+            marks.add_former_operator(&former);
+        }
         Self {
-            marks: Marks::new(owner.object.uid(), &operator.name, name),
+            marks,
             client,
             memory: operator.feature(),
             operator,
             owner: owner.object,
             owner_gvk: owner.gvk,
+            reconciler: owner.reconciler,
             owners: owner.store,
             call: owner.call,
             options: Options {
@@ -149,7 +162,14 @@ impl Apply {
     /// Sets whether existing objects without a controller are adopted (default: no).
     ///
     /// Without it, they fail with [`ObjectError::NotAdopted`](crate::ObjectError::NotAdopted). An adopted object is
-    /// deleted like all others, by pruning or with the owner. Objects of another owner's set are never adopted.
+    /// deleted like all others, by pruning or with the owner.
+    ///
+    /// **Objects of other owners.** An object of another owner's set is adopted only if that owner is gone: it is
+    /// recorded on the object, and the API server answers that no object has its name, or one with another uid. So an
+    /// owner that was recreated takes over what its predecessor left, after `kubectl delete --cascade=orphan` or from a
+    /// backup. It is not adopted while it has another controller, or if the API server does not answer for the owner:
+    /// [`ObjectError::OwnerUnknown`](crate::ObjectError::OwnerUnknown). This takes the permission to `get` owners of that
+    /// kind.
     pub fn adopts(mut self, adopts: bool) -> Self {
         self.options.adopts = adopts;
         self
@@ -192,8 +212,9 @@ impl Apply {
     ///
     /// The objects can be in any namespace, or be cluster-scoped. The garbage collector does not delete them with the
     /// owner. Add a finalizer that applies an empty set, and that is done once [`is_gone`](crate::Applied::is_gone) is
-    /// true. An owner that is recreated under the same name does not take over the objects of the old one: they fail
-    /// with [`ObjectError::OfAnotherOwner`](crate::ObjectError::OfAnotherOwner).
+    /// true. An owner that is recreated under the same name takes over the objects of the old one only if the set
+    /// [adopts](Self::adopts) objects; otherwise they fail with
+    /// [`ObjectError::OfAnotherOwner`](crate::ObjectError::OfAnotherOwner).
     ///
     /// [`owns`](crate::Reconciler::owns) relies on owner references, so changes and deletions of these objects do not
     /// call the reconciler. The next call, for whatever reason, repairs them.
@@ -228,9 +249,11 @@ impl Apply {
 
     /// Takes over the objects of the set that had this name before.
     ///
-    /// That set has the same owner and operator. Its name must not be in use any more.
+    /// Those that are not wanted any more are pruned. That set has the same owner and operator. Its name must not be in use any more. Repeated calls add further names.
+    /// For the set of a renamed reconciler use [`Reconciler::renamed_from`](crate::Reconciler::renamed_from), for a
+    /// renamed operator [`Operator::renamed_from`](crate::Operator::renamed_from).
     pub fn renamed_from(mut self, name: &str) -> Self {
-        self.marks.former.push(label_value(name));
+        self.marks.add_former_set(name);
         self
     }
 

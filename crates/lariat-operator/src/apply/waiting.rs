@@ -33,6 +33,24 @@ pub enum Waiting {
         /// The key.
         key: ObjectKey,
     },
+    /// An unwanted object is deleted in the next call, which follows at once.
+    ///
+    /// Another set of its owner may take it over in this call.
+    NextCall {
+        /// The kind.
+        gvk: Gvk,
+        /// The key.
+        key: ObjectKey,
+    },
+    /// An unwanted object is left to another set of its owner, which wants it.
+    Sibling {
+        /// The kind.
+        gvk: Gvk,
+        /// The key.
+        key: ObjectKey,
+        /// The name of the other set.
+        set: String,
+    },
 }
 
 /// The number of objects and steps that a message names.
@@ -47,14 +65,18 @@ impl Applied {
         &self.waiting
     }
 
-    /// Returns whether all objects are ready and nothing was left for a later call.
+    /// Returns whether all objects are ready and no step was left for a later call.
+    ///
+    /// An unwanted object that the [next call](Waiting::NextCall) deletes does not count, nor one that is left to [another
+    /// set](Waiting::Sibling).
     ///
     /// This needs the content of the objects. Objects of steps are read if their content is not cached. Other objects
     /// without content count as not ready; see [`Apply::reads_content`](crate::Apply::reads_content).
     #[must_use]
     pub fn is_ready(&self) -> bool {
         let mut wanted = self.wanted();
-        self.waiting.is_empty() && wanted.all(|object| object.readiness().is_ready())
+        let is_held_back = self.waiting.iter().any(Waiting::concerns_wanted);
+        !is_held_back && wanted.all(|object| object.readiness().is_ready())
     }
 
     /// Returns a condition that says whether all objects are ready.
@@ -99,7 +121,8 @@ impl Applied {
         // A failure comes first, because it needs a user to act. A waiting step comes before slow progress, which
         // resolves by itself.
         let begun = unready.len();
-        unready.extend(self.waiting.iter().map(ToString::to_string));
+        let waiting = self.waiting.iter().filter(|each| each.concerns_wanted());
+        unready.extend(waiting.map(ToString::to_string));
         let message = joined(&unready);
         let update = if unready.is_empty() {
             ConditionUpdate::is_true(kind, "Ready")
@@ -136,6 +159,13 @@ impl Applied {
     }
 }
 
+impl Waiting {
+    /// Returns whether it holds back wanted objects, or the deletion of objects that wanted ones may still use.
+    fn concerns_wanted(&self) -> bool {
+        !matches!(self, Self::NextCall { .. } | Self::Sibling { .. })
+    }
+}
+
 fn joined(all: &[String]) -> String {
     let mut text = all
         .iter()
@@ -159,6 +189,12 @@ impl fmt::Display for Waiting {
                     f,
                     "{gvk} {key} is deleted once the objects of later steps are deleted"
                 )
+            }
+            Self::NextCall { gvk, key } => {
+                write!(f, "{gvk} {key} is deleted in the next call")
+            }
+            Self::Sibling { gvk, key, set } => {
+                write!(f, "{gvk} {key} is left to the set {set}, which wants it")
             }
         }
     }

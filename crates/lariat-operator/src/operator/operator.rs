@@ -54,6 +54,20 @@ impl Operator {
         }
     }
 
+    /// Takes over what the operator wrote under a former name.
+    ///
+    /// These are the objects of [applied sets](crate::Reconcile::apply), with the fields that it applied, and the fields of
+    /// [statuses](crate::StatusWriter). The operator of the former name must not run any more. Without it, objects of the
+    /// former name are errors that name this method. Repeated calls add further names. Once every object was reconciled
+    /// under the new name, the call can be removed.
+    ///
+    /// Call it before a reconciler is registered.
+    #[must_use]
+    pub fn renamed_from(self, name: &str) -> Self {
+        self.state.add_former(name);
+        self
+    }
+
     /// Returns the name.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -39,6 +39,8 @@ pub(crate) struct OfReconciler {
     pub(crate) reported: Option<Arc<str>>,
     /// The kinds whose changes call the reconciler for the owners of the objects.
     pub(crate) owned: Arc<[Gvk]>,
+    /// The names that the reconciler had before.
+    pub(crate) former: Arc<[String]>,
 }
 
 impl CallState {
@@ -64,6 +66,11 @@ impl CallState {
     pub(crate) fn owns(&self, gvk: &Gvk) -> bool {
         let mut owned = self.reconciler.owned.iter();
         owned.any(|each| each.group() == gvk.group() && each.kind() == gvk.kind())
+    }
+
+    /// Returns the names that the reconciler had before.
+    pub(crate) fn former(&self) -> &[String] {
+        &self.reconciler.former
     }
 
     /// Requests another call after a delay at the latest; the shortest delay wins.

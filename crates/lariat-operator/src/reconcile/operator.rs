@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use lariat_cache::SharedCacheFactory;
 use lariat_controller::SharedControllerFactory;
 use lariat_lease::Leadership;
+use parking_lot::Mutex;
 
 use super::claimed::Claimed;
 use super::extensions::Extensions;
@@ -23,6 +24,8 @@ pub(crate) struct OperatorState {
     pub(crate) needs: Needs,
     /// The things that only one reconciler of a kind may have.
     pub(crate) claimed: Claimed,
+    /// The names that the operator had before.
+    former: Mutex<Vec<Arc<str>>>,
     /// Whether writes are only planned; never reset.
     only_plans: AtomicBool,
     /// The state that features keep for the operator.
@@ -37,9 +40,20 @@ impl OperatorState {
             leadership: factory.leadership(),
             needs: Needs::default(),
             claimed: Claimed::default(),
+            former: Mutex::default(),
             only_plans: AtomicBool::new(false),
             features: Extensions::default(),
         }
+    }
+
+    /// Adds a name that the operator had before.
+    pub(crate) fn add_former(&self, name: &str) {
+        self.former.lock().push(name.into());
+    }
+
+    /// Returns the names that the operator had before.
+    pub(crate) fn former(&self) -> Vec<Arc<str>> {
+        self.former.lock().clone()
     }
 
     /// Turns all further writes of reconcilers into dry runs.

@@ -127,6 +127,27 @@ impl<K: View> Reconciler<K> {
         self
     }
 
+    /// Takes over what the reconciler wrote under a former name.
+    ///
+    /// These are the objects of its [set](Reconcile::apply) and the fields of [statuses](crate::StatusWriter) that it
+    /// applied. Without it, fields that it does not apply any more stay, and so do the objects. Repeated calls add further
+    /// names. Once every object was reconciled under the new name, the call can be removed.
+    ///
+    /// ```
+    /// use k8s_openapi::api::apps::v1::Deployment;
+    /// use lariat::{Operator, SharedControllerFactory};
+    ///
+    /// # fn example(factory: SharedControllerFactory) {
+    /// let operator = Operator::new("shop-operator", &factory).renamed_from("shops");
+    /// let reconciler = operator.reconciler("web", &factory.for_object::<Deployment>()).renamed_from("deployments");
+    /// # drop(reconciler);
+    /// # }
+    /// ```
+    pub fn renamed_from(mut self, name: &str) -> Self {
+        self.setup.former.push(name.to_owned());
+        self
+    }
+
     /// Sets the options of the handler, such as predicates, concurrency and timeout.
     ///
     /// Predicates filter changes of the kind itself. Deletions are always delivered. With a finalizer, so is the

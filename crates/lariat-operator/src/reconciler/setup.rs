@@ -41,6 +41,8 @@ pub(super) struct Setup<K> {
     pub(super) report: Option<Report>,
     /// The kinds whose objects the reconciled objects own.
     pub(super) owned: Vec<Gvk>,
+    /// The names that the reconciler had before.
+    pub(super) former: Vec<String>,
 }
 
 impl<K: View> Setup<K> {
@@ -60,6 +62,7 @@ impl<K: View> Setup<K> {
             finalizer: None,
             report: None,
             owned: Vec::new(),
+            former: Vec::new(),
         }
     }
 
@@ -68,6 +71,7 @@ impl<K: View> Setup<K> {
         OfReconciler {
             reported: self.report.as_ref().map(Report::kind),
             owned: self.owned.clone().into(),
+            former: self.former.clone().into(),
         }
     }
 

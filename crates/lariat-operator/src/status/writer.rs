@@ -338,7 +338,10 @@ impl<K: View> StatusWriter<K> {
         mut settle: impl FnMut(&Value) -> Value + Send,
     ) -> Result<bool, StatusError> {
         let (operator, handler) = (self.cx.operator(), self.cx.handler());
-        let managers = Managers::new(&operator.name, handler);
+        let former = self.cx.call().former().iter().map(|name| &**name);
+        let reconcilers: Vec<&str> = std::iter::once(handler).chain(former).collect();
+        let managers =
+            Managers::new(&operator.name, handler).renamed_from(&operator.former(), &reconcilers);
         let applied = operator.feature::<Applied>();
         let uid = self.cx.raw().uid();
         // The first apply of a process also releases fields that an earlier release applied under another field

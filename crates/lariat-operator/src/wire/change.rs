@@ -95,12 +95,12 @@ impl Attempt {
         !self.params.force && managers.own_all(status)
     }
 
-    /// Returns the managers if the answer shows fields to release.
-    fn former(&self, answer: &str, subresource: Option<&str>) -> Option<&Managers> {
-        let managers = self.managers.as_ref().filter(|_| self.migrates)?;
+    /// Returns the former managers whose fields are to be released.
+    fn former(&self, answer: &str, subresource: Option<&str>) -> Vec<&str> {
+        let managers = self.managers.iter().filter(|_| self.migrates);
         managers
-            .left_former(answer, subresource)
-            .then_some(managers)
+            .flat_map(|managers| managers.left_former(answer, subresource))
+            .collect()
     }
 }
 
@@ -184,25 +184,25 @@ impl Wire {
             }
             sent => sent?,
         };
-        let object = self.read("patch", key, &answer)?;
-        match attempt.former(&answer, subresource) {
-            Some(managers) => self.give_up(&object, subresource, managers).await,
-            None => Ok(object),
+        let mut object = self.read("patch", key, &answer)?;
+        for manager in attempt.former(&answer, subresource) {
+            object = self.give_up(&object, subresource, manager).await?;
         }
+        Ok(object)
     }
 
-    /// Applies an empty set of fields under the operator's name.
+    /// Applies an empty set of fields under a former name.
     ///
-    /// This removes the fields that were applied under that name, and that none of its reconcilers applies now.
+    /// This removes the fields that were applied under that name, and that no reconciler applies now.
     async fn give_up(
         &self,
         object: &CachedObject,
         subresource: Option<&str>,
-        managers: &Managers,
+        manager: &str,
     ) -> Result<Arc<CachedObject>, ApiError> {
         let key = object.key();
         let nothing = Patch::Apply(at(identity_of(self.gvk(), key), object));
-        let params = PatchParams::apply(managers.operator());
+        let params = PatchParams::apply(manager);
         self.patch(key, subresource, &params, &nothing).await
     }
 }

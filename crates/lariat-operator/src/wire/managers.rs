@@ -16,6 +16,8 @@ pub(crate) struct Managers {
     ///
     /// Earlier releases applied under it too.
     operator: Arc<str>,
+    /// Field managers under former names of the operator and the reconciler.
+    former: Vec<String>,
 }
 
 impl Managers {
@@ -23,15 +25,28 @@ impl Managers {
         Self {
             own: manager_of(operator, reconciler),
             operator: Arc::clone(operator),
+            former: Vec::new(),
         }
+    }
+
+    /// Adds former names of the operator and the reconciler, of which each may have been combined with each.
+    pub(crate) fn renamed_from(mut self, operators: &[Arc<str>], reconcilers: &[&str]) -> Self {
+        let own = self.own.clone();
+        let all = operators.iter().chain(std::iter::once(&self.operator));
+        let of = |operator: &Arc<str>| {
+            let under = |reconciler: &&str| manager_of(operator, reconciler);
+            let names: Vec<String> = reconcilers.iter().map(under).collect();
+            names
+        };
+        let combined = all.flat_map(of).filter(|name| *name != own);
+        self.former = combined.collect();
+        self.former
+            .extend(operators.iter().map(ToString::to_string));
+        self
     }
 
     pub(crate) fn own(&self) -> &str {
         &self.own
-    }
-
-    pub(super) fn operator(&self) -> &str {
-        &self.operator
     }
 
     /// Returns whether all fields of a conflict are the operator's own.
@@ -49,22 +64,28 @@ impl Managers {
     /// Parses the API server's `conflict with "name"`, which may have a suffix.
     fn is_named_in(&self, message: &str) -> bool {
         // Quoted like Go's `%q`, so that a name which begins with ours does not match.
-        let names = [&*self.operator, &self.own];
+        let names = [&*self.operator, &self.own].into_iter();
         names
-            .iter()
+            .chain(self.former.iter().map(|name| &**name))
             .any(|name| message.starts_with(&format!("conflict with {name:?}")))
     }
 
-    /// Returns whether fields were applied under the operator's name.
+    /// Returns the field managers under which fields were applied before: the operator's name, and former names.
     ///
-    /// Releases with one field manager for all reconcilers did so. `answer` is an object with its managed fields.
-    pub(super) fn left_former(&self, answer: &str, subresource: Option<&str>) -> bool {
+    /// Releases with one field manager for all reconcilers used the operator's. `answer` is an object with its managed
+    /// fields.
+    pub(super) fn left_former(&self, answer: &str, subresource: Option<&str>) -> Vec<&str> {
         let object: Object<'_> = serde_json::from_str(answer).unwrap_or_default();
-        object.metadata.managed_fields.iter().any(|entry| {
-            entry.operation == "Apply"
-                && entry.manager == *self.operator
-                && entry.subresource == subresource.unwrap_or_default()
-        })
+        let has_applied = |name: &&str| {
+            object.metadata.managed_fields.iter().any(|entry| {
+                entry.operation == "Apply"
+                    && entry.manager == **name
+                    && entry.subresource == subresource.unwrap_or_default()
+            })
+        };
+        let names = std::iter::once(&*self.operator);
+        let names = names.chain(self.former.iter().map(|name| &**name));
+        names.filter(has_applied).collect()
     }
 }
 
@@ -150,11 +171,23 @@ mod tests {
             (object("op/one", "Apply", "status"), false),
             (json!({"metadata": {}}).to_string(), false),
         ] {
-            assert_eq!(
-                managers().left_former(&answer, Some("status")),
-                expected,
-                "{answer}"
-            );
+            let managers = managers();
+            let former = managers.left_former(&answer, Some("status"));
+            assert_eq!(!former.is_empty(), expected, "{answer}");
+        }
+        let names = [Arc::from("old")];
+        let managers = managers().renamed_from(&names, &["one", "before"]);
+        for (name, expected) in [
+            ("old", true),
+            ("old/one", true),
+            ("old/before", true),
+            ("op/before", true),
+            ("op/one", false),
+            ("old/two", false),
+        ] {
+            let answer = object(name, "Apply", "status");
+            let former = managers.left_former(&answer, Some("status"));
+            assert_eq!(!former.is_empty(), expected, "{name}");
         }
     }
 }

@@ -144,7 +144,7 @@ async fn what_another_owner_keeps_is_not_taken_over_while_that_owner_exists() {
     settle().await;
     let error = rig.failure();
     assert!(
-        error.contains("belongs to a set of another owner"),
+        error.contains("belongs to a set of demo.dev/v1/Widget default/a, which exists"),
         "{error}"
     );
 }
