@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lariat_core::{Gvk, ObjectKey};
 
-use crate::informer::{Informer, LoadError};
+use crate::informer::{Informer, LoadError, content_of};
 use crate::publish::KindStatus;
 use crate::store::{CachedObject, DecodeError, IndexError, Query, Snapshot, Store};
 use crate::view::View;
@@ -18,7 +18,9 @@ use crate::view::View;
 /// key order and show the state of one moment.
 ///
 /// The cache follows the watch, so it may be older than the API server's state. It is never older than the state for
-/// which a handler of the kind was called, nor than an answer to a write by the factory's clients.
+/// which a handler of the kind was called, nor than an answer to a write by the factory's clients if the cache is known
+/// to select the object: it has no [`Source`](crate::Source) of the caller, and no field selector with other fields than
+/// name and namespace. [`is_current`](Self::is_current) says whether it follows the API server now.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::Pod;
@@ -96,9 +98,30 @@ impl<K: View> Cache<K> {
         self.informer.status()
     }
 
-    /// Waits until the cache has synced.
+    /// Returns whether the cache follows the API server now.
     ///
-    /// Returns `false` if the API server does not serve the kind and the cache does not wait for it.
+    /// It has synced, the kind is served, and a watch was open within the last five seconds. Otherwise the cache keeps
+    /// the objects of an earlier moment, so that their absence or presence is no evidence: ask this before you
+    /// conclude from a cache that objects do not exist. A handler is called in either case.
+    ///
+    /// ```
+    /// use lariat::{Cache, Metadata};
+    ///
+    /// /// Returns whether there is certainly no tenant left, up to the delay of the watch.
+    /// fn is_deserted(tenants: &Cache<Metadata>) -> bool {
+    ///     tenants.is_current() && tenants.is_empty()
+    /// }
+    /// # let _ = is_deserted;
+    /// ```
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        self.informer.is_current()
+    }
+
+    /// Waits until the cache has synced, with content if `K` needs it.
+    ///
+    /// Returns `false` if the API server does not serve the kind and the cache does not wait for it, or if the kind
+    /// cannot be watched.
     ///
     /// ```no_run
     /// use std::time::Duration;
@@ -115,7 +138,7 @@ impl<K: View> Cache<K> {
     ///
     /// Cancel safe: dropping the future loses nothing.
     pub async fn synced(&self) -> bool {
-        self.informer.synced().await
+        self.informer.synced_as(content_of::<K>()).await
     }
 
     /// Waits until the cache can be read.
@@ -128,7 +151,7 @@ impl<K: View> Cache<K> {
     ///
     /// Cancel safe: dropping the future loses nothing.
     pub async fn readable(&self) -> bool {
-        self.informer.readable().await
+        self.informer.readable(content_of::<K>()).await
     }
 
     /// Waits like [`readable`](Self::readable), up to a timeout.
@@ -142,7 +165,9 @@ impl<K: View> Cache<K> {
     ///
     /// Cancel safe: dropping the future loses nothing.
     pub async fn readable_within(&self, timeout: Duration) -> Option<bool> {
-        self.informer.readable_within(timeout).await
+        self.informer
+            .readable_within(content_of::<K>(), timeout)
+            .await
     }
 
     /// Returns the store of raw objects that the cache reads.

@@ -23,7 +23,7 @@ pub struct SyncError {
 pub struct Unsynced {
     /// The kind.
     pub gvk: Gvk,
-    /// Its phase.
+    /// Its phase; `Synced` if only its content is not complete.
     pub phase: Phase,
     /// The last error.
     pub last_error: Option<String>,
@@ -49,13 +49,23 @@ impl fmt::Display for SyncError {
     }
 }
 
+impl Unsynced {
+    /// Returns the phase, or that only content is missing.
+    pub(crate) fn state(&self) -> String {
+        match self.phase {
+            Phase::Synced => "its content is being read".to_owned(),
+            ref phase => phase.to_string(),
+        }
+    }
+}
+
 impl fmt::Display for Unsynced {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.last_error {
             // The error of a discovery contains the kind already.
             Some(error) if error.contains(&self.gvk.to_string()) => f.write_str(error),
             Some(error) => write!(f, "{}: {error}", self.gvk),
-            None => write!(f, "{}: {}", self.gvk, self.phase),
+            None => write!(f, "{}: {}", self.gvk, self.state()),
         }
     }
 }

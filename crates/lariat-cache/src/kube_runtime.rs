@@ -101,7 +101,7 @@ async fn next<K: View + Clone>(
 ) -> Option<(watcher::Result<watcher::Event<K>>, Stage)> {
     match stage {
         Stage::Begin(informer) => {
-            informer.filled().await;
+            informer.filled::<K>().await;
             // The changes that are unread right after subscribing are the existing objects. kube's store swaps in what
             // comes before `InitDone` and forgets the rest, so later changes have to come after it.
             let mut changes = informer.changes();

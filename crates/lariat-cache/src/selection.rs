@@ -74,7 +74,10 @@ impl Selection {
 
     /// Selects by fields.
     ///
-    /// Each kind supports certain fields; the API server refuses a selector with others.
+    /// Each kind supports certain fields; the API server refuses a selector with others. Writes of this process are in
+    /// the cache before their calls return if the selector has no other fields than `metadata.name` and
+    /// `metadata.namespace`; with other fields, which only the API server evaluates, they are there once the watch
+    /// reports them.
     ///
     /// ```
     /// use lariat::Selection;
@@ -105,18 +108,31 @@ impl Selection {
         &self.fields
     }
 
-    /// Returns whether an object may be selected, by namespace and labels.
+    /// Returns whether an object may be selected, by namespace, name and labels.
     ///
-    /// The field selector is ignored: only the API server can evaluate it.
+    /// Other fields are ignored: only the API server can evaluate them.
     #[must_use]
     pub fn may_match(&self, object: &ObjectMetadata) -> bool {
+        self.selects(object) != Some(false)
+    }
+
+    /// Returns whether an object is selected; `None` if only the API server knows.
+    pub(crate) fn selects(&self, object: &ObjectMetadata) -> Option<bool> {
         let in_namespace = match object.key().namespace() {
             Some(namespace) if !self.namespaces.is_empty() => {
                 self.namespaces.iter().any(|each| &**each == namespace)
             }
             _ => true,
         };
-        in_namespace && self.labels.matches(object.labels())
+        if !in_namespace || !self.labels.matches(object.labels()) {
+            return Some(false);
+        }
+        self.fields.matches_known(|path| match path {
+            "metadata.name" => Some(object.key().name()),
+            // A cluster-scoped object has none.
+            "metadata.namespace" => Some(object.key().namespace().unwrap_or_default()),
+            _ => None,
+        })
     }
 
     /// Returns whether the selection depends on nothing but the namespace.
@@ -128,12 +144,5 @@ impl Selection {
     pub(crate) fn covers(&self, namespace: Option<&str>) -> bool {
         let is_it = |name: &str| self.namespaces.iter().any(|each| &**each == name);
         self.namespaces.is_empty() || namespace.is_some_and(is_it)
-    }
-
-    /// Returns whether an object is certainly selected.
-    ///
-    /// That is never certain with a field selector.
-    pub(crate) fn certainly_holds(&self, object: &ObjectMetadata) -> bool {
-        self.fields.is_empty() && self.may_match(object)
     }
 }

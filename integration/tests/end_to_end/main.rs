@@ -7,4 +7,5 @@ mod main_job;
 mod replicas;
 mod scale;
 mod sql;
+mod unserved;
 mod webhooks;

@@ -18,7 +18,7 @@ use super::identity::{ClientIdentity, IdentityError};
 use super::observed::Observed;
 use super::separate::Separate;
 use super::write::{KindCache, Sent, Write, WriteObserver};
-use crate::mapper::{MapperError, RestMapper};
+use crate::mapper::{MapperError, RestMapper, Served};
 use crate::requests::{CountedClient, RequestStatus};
 
 /// A factory of clients: one [`KindClient`] per kind and identity.
@@ -123,8 +123,9 @@ impl SharedClientFactory {
     /// Returns the client for writes without an identity.
     ///
     /// Its writes are applied to the caches immediately, before the watch reports them. Some answers do not show the
-    /// new state for certain, so the watch brings it: subresources that answer with another object, collections, and,
-    /// for caches of content, answers with metadata only, which a request may ask for (`PartialObjectMetadata`, as
+    /// new state for certain, so the watch brings it: subresources that answer with another object, collections,
+    /// deletions that an API outside the core group answers with an object that is not marked as deleted, and, for
+    /// caches of content, answers with metadata only, which a request may ask for (`PartialObjectMetadata`, as
     /// [`Api::patch_metadata`](kube::Api::patch_metadata) does).
     ///
     /// # Panics
@@ -392,7 +393,7 @@ pub struct KindClient {
 /// The resource of a kind, and where it is known from.
 enum ServedAt {
     Given(ResourceKind),
-    Discovered(ResourceKind),
+    Discovered(Served),
     /// The last resource, before an API server reported that it is not served.
     ///
     /// Discovery is repeated at the next use.
@@ -432,9 +433,8 @@ impl KindClient {
     #[must_use]
     pub fn known_resource(&self) -> Option<ResourceKind> {
         match &*self.place.lock() {
-            Some(ServedAt::Given(resource) | ServedAt::Discovered(resource)) => {
-                Some(resource.clone())
-            }
+            Some(ServedAt::Given(resource)) => Some(resource.clone()),
+            Some(ServedAt::Discovered(served)) => Some(served.resource.clone()),
             Some(ServedAt::Outdated(_)) | None => None,
         }
     }
@@ -442,12 +442,24 @@ impl KindClient {
     /// Returns the resource of the kind, or the last known one.
     pub(crate) fn last_resource(&self) -> Option<ResourceKind> {
         match &*self.place.lock() {
-            Some(
-                ServedAt::Given(resource)
-                | ServedAt::Discovered(resource)
-                | ServedAt::Outdated(resource),
-            ) => Some(resource.clone()),
+            Some(ServedAt::Given(resource) | ServedAt::Outdated(resource)) => {
+                Some(resource.clone())
+            }
+            Some(ServedAt::Discovered(served)) => Some(served.resource.clone()),
             None => None,
+        }
+    }
+
+    /// Returns an error if discovery has found the kind, and it cannot be watched.
+    pub(crate) fn check_watchable(&self) -> Result<(), MapperError> {
+        match &*self.place.lock() {
+            Some(ServedAt::Discovered(served)) if !served.is_watchable => {
+                Err(MapperError::NotWatchable {
+                    gvk: self.gvk.clone(),
+                    is_listable: served.is_listable,
+                })
+            }
+            _ => Ok(()),
         }
     }
 
@@ -459,8 +471,8 @@ impl KindClient {
     /// Forgets the resource of the kind, unless the program has set it.
     pub(crate) fn forget_resource(&self) {
         let mut place = self.place.lock();
-        if let Some(ServedAt::Discovered(resource)) = &*place {
-            *place = Some(ServedAt::Outdated(resource.clone()));
+        if let Some(ServedAt::Discovered(served)) = &*place {
+            *place = Some(ServedAt::Outdated(served.resource.clone()));
             self.factory.mapper().forget(&self.gvk.api_path());
         }
     }
@@ -478,10 +490,11 @@ impl KindClient {
         if let Some(resource) = self.known_resource() {
             return Ok(resource);
         }
-        let resource = self.factory.mapper().kind(&self.gvk).await?;
+        let served = self.factory.mapper().served(&self.gvk).await?;
+        let resource = served.resource.clone();
         let mut place = self.place.lock();
         if !matches!(&*place, Some(ServedAt::Given(_) | ServedAt::Discovered(_))) {
-            *place = Some(ServedAt::Discovered(resource.clone()));
+            *place = Some(ServedAt::Discovered(served));
         }
         Ok(resource)
     }

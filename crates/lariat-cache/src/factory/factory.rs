@@ -17,7 +17,7 @@ use super::waits::{log_waits, refused, too_late, unsynced};
 use crate::client::SharedClientFactory;
 use crate::error::{SyncError, Unsynced};
 use crate::informer::{Core, Informer, Surroundings};
-use crate::publish::{KindStatus, LastUpdates, Phase, SharedBudget};
+use crate::publish::{KindStatus, LastUpdates, SharedBudget};
 use crate::reflector::{SharedServer, Source};
 use crate::warm::{ClusterUid, WarmStore};
 
@@ -277,7 +277,8 @@ impl SharedCacheFactory {
     ///
     /// # Errors
     ///
-    /// Fails at once if a kind is not served; the error contains this kind. Fails if `timeout` has passed; the error
+    /// Fails at once if a kind is not served, or is served without `list` and `watch`; the error contains this kind.
+    /// Fails if `timeout` has passed; the error
     /// contains all kinds that have not synced, with their phase and last error. The factory continues to run in both
     /// cases, so the caller may wait again.
     ///
@@ -299,20 +300,16 @@ impl SharedCacheFactory {
         Err(SyncError { kinds, after })
     }
 
-    /// Returns the kinds in use that cannot be read: never synced, or not served.
+    /// Returns the kinds in use that cannot be read, because they have never synced.
     ///
     /// They are sorted by kind; optional uses do not count, as in [`wait_for_sync`](Self::wait_for_sync). Unlike there,
-    /// a cache whose objects are listed again is not among them: it can be read, and is at most as old as the end of
-    /// its watch.
+    /// a cache that has synced once is not among them, whatever has happened since: it can be read, and is as old as
+    /// the end of its watch. [`KindStatus::blind`] and [`KindStatus::is_stale`] report that.
     #[must_use]
     pub fn unreadable(&self) -> Vec<Unsynced> {
         let mut cores = self.cores();
-        cores.retain(|core| core.usage().is_required());
-        let mut kinds = unsynced(&cores);
-        cores.retain(|core| core.was_filled());
-        let was_filled = |kind: &Unsynced| cores.iter().any(|core| *core.gvk() == kind.gvk);
-        kinds.retain(|kind| kind.phase == Phase::Missing || !was_filled(kind));
-        kinds
+        cores.retain(|core| core.usage().is_required() && !core.was_filled());
+        unsynced(&cores)
     }
 
     /// Returns the status and totals of every kind in use, sorted by kind.

@@ -3,8 +3,10 @@
 use std::sync::{Arc, Weak};
 
 use http::Method;
-use lariat_core::Uid;
-use serde::Deserialize;
+use lariat_core::{Gvk, Uid};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 
 use super::FactoryCore;
 use crate::client::{KindCache, OF_THE_OBJECT, Sent, Write, WriteObserver};
@@ -14,7 +16,7 @@ use crate::store::Content;
 /// Passes the answers to writes to the caches.
 ///
 /// Uncertain cases are left to the watch: subresources that answer with another object, deletions of whole collections,
-/// and objects that a field selector may exclude.
+/// objects that a field selector may exclude, and deletions after which the object may still exist.
 pub(super) struct OwnWrites {
     pub(super) factory: Weak<FactoryCore>,
 }
@@ -25,7 +27,9 @@ pub(super) struct OwnWrites {
 struct Answer {
     kind: String,
     metadata: Metadata,
+    #[serde(deserialize_with = "lenient")]
     spec: Spec,
+    #[serde(deserialize_with = "lenient")]
     details: Details,
 }
 
@@ -36,14 +40,16 @@ struct Metadata {
     namespace: String,
     deletion_timestamp: Option<String>,
     deletion_grace_period_seconds: Option<i64>,
-    finalizers: Option<Vec<String>>,
+    #[serde(rename = "finalizers", deserialize_with = "is_there")]
+    has_finalizers: bool,
 }
 
 /// Namespaces also have finalizers in their spec.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Spec {
-    finalizers: Option<Vec<String>>,
+    #[serde(rename = "finalizers", deserialize_with = "is_there")]
+    has_finalizers: bool,
 }
 
 /// The details of a `Status`.
@@ -51,6 +57,23 @@ struct Spec {
 #[serde(default)]
 struct Details {
     uid: String,
+}
+
+/// Reads a member that other kinds may use for something else, in any type.
+fn lenient<'de, T, D>(from: D) -> Result<T, D::Error>
+where
+    T: Default + Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    let json = <&RawValue>::deserialize(from)?;
+    Ok(serde_json::from_str(json.get()).unwrap_or_default())
+}
+
+/// Reads whether a list has elements; a value that is not a list counts as one.
+fn is_there<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    let json = <&RawValue>::deserialize(from)?;
+    let list: Result<Option<Vec<IgnoredAny>>, _> = serde_json::from_str(json.get());
+    Ok(list.map_or(true, |list| list.is_some_and(|list| !list.is_empty())))
 }
 
 impl WriteObserver for OwnWrites {
@@ -92,6 +115,11 @@ impl WriteObserver for OwnWrites {
         let is_it = (is_partial || read.kind == core.gvk().kind())
             && read.metadata.namespace == namespace
             && (write.name.is_empty() || read.metadata.name == write.name);
+        // An API server of its own may answer before it deletes, or never delete. The object would be hidden meanwhile.
+        let is_marked = read.metadata.deletion_timestamp.is_some();
+        if deletes && !is_marked && !answers_deleted(core.gvk()) {
+            return;
+        }
         if is_it {
             let content = if is_partial {
                 Content::MetadataOnly
@@ -106,21 +134,26 @@ impl WriteObserver for OwnWrites {
 impl Answer {
     /// Returns whether the object does not exist any more after the write.
     fn is_deleted(&self, by_deletion: bool) -> bool {
-        let holds = |finalizers: &Option<Vec<String>>| {
-            finalizers.as_ref().is_some_and(|names| !names.is_empty())
-        };
         let metadata = &self.metadata;
         // A finalizer or a grace period keeps an object with a deletion timestamp in existence.
-        let remains = holds(&metadata.finalizers)
-            || holds(&self.spec.finalizers)
+        let remains = metadata.has_finalizers
+            || self.spec.has_finalizers
             || metadata.deletion_grace_period_seconds.unwrap_or(0) > 0;
         match metadata.deletion_timestamp {
             // The last finalizer was removed, or there was none.
             Some(_) => !remains,
-            // Some kinds answer a deletion with their last state, without a timestamp.
-            None => by_deletion,
+            // The last state of a deleted object.
+            None => by_deletion && !remains,
         }
     }
+}
+
+/// Returns whether a deletion that is answered with an unmarked object is complete.
+///
+/// Core kinds such as ServiceAccounts answer with their last state (`ReturnDeletedObject`). No other API server can
+/// serve a core kind.
+fn answers_deleted(gvk: &Gvk) -> bool {
+    gvk.group().is_empty()
 }
 
 impl FactoryCore {

@@ -10,6 +10,7 @@ use tokio::time::{self, Instant};
 use crate::error::Unsynced;
 use crate::informer::Core;
 use crate::publish::Phase;
+use crate::store::Content;
 
 /// After this time a wait for caches is logged; also the first interval.
 const LONG_WAIT: Duration = Duration::from_secs(3);
@@ -20,20 +21,20 @@ const LONGEST_INTERVAL: Duration = Duration::from_secs(60);
 /// How many kinds such a log names.
 const NAMED: usize = 5;
 
-/// Waits until all kinds have synced, or one is not served.
+/// Waits until all kinds have synced, or one cannot be read.
 ///
-/// Returns the kinds that are not served.
+/// Returns the kinds that are not served, or cannot be watched.
 pub(super) async fn refused(cores: &[Arc<Core>]) -> Vec<Unsynced> {
     loop {
         let filled = cores.iter().map(|core| async {
-            let filled = core.synced().await;
+            let filled = core.synced(Content::Whole).await;
             filled.then_some(()).ok_or(())
         });
         if try_join_all(filled).await.is_ok() {
             return Vec::new();
         }
         let mut missing = unsynced(cores);
-        missing.retain(|kind| kind.phase == Phase::Missing);
+        missing.retain(|kind| kind.phase.is_unserved());
         // Empty if the kind has been served since, so the wait goes on.
         if !missing.is_empty() {
             return missing;
@@ -46,7 +47,10 @@ pub(super) async fn too_late(cores: &[Arc<Core>], usual: Duration) -> Duration {
     let late = cores.iter().map(|core| {
         Box::pin(async {
             let limit = core.sync_timeout().unwrap_or(usual);
-            if time::timeout(limit, core.synced()).await.is_ok() {
+            if time::timeout(limit, core.synced(Content::Whole))
+                .await
+                .is_ok()
+            {
                 std::future::pending::<()>().await;
             }
             limit
@@ -83,11 +87,11 @@ pub(super) async fn log_waits(cores: &[Arc<Core>]) -> Infallible {
 
 /// Returns what to do about failures; `None` if no cache has failed.
 ///
-/// A kind that is not served is no failure: the factory waits for it only if it may.
+/// A kind that is not served is not a failure: the factory waits for it only if it may.
 fn advice(kinds: &[Unsynced]) -> Option<&'static str> {
     let mut errors = kinds
         .iter()
-        .filter(|kind| kind.phase != Phase::Missing)
+        .filter(|kind| !kind.phase.is_unserved())
         .filter_map(|kind| kind.last_error.as_deref())
         .peekable();
     errors.peek()?;
@@ -102,8 +106,8 @@ fn advice(kinds: &[Unsynced]) -> Option<&'static str> {
 /// Describes the first kinds that have not synced.
 fn waits(kinds: &[Unsynced]) -> String {
     let of = |kind: &Unsynced| match &kind.last_error {
-        Some(error) => format!("{}: {}, last error: {error}", kind.gvk, kind.phase),
-        None => format!("{}: {}", kind.gvk, kind.phase),
+        Some(error) => format!("{}: {}, last error: {error}", kind.gvk, kind.state()),
+        None => format!("{}: {}", kind.gvk, kind.state()),
     };
     let mut all: Vec<String> = kinds.iter().take(NAMED).map(of).collect();
     if kinds.len() > NAMED {
@@ -112,12 +116,14 @@ fn waits(kinds: &[Unsynced]) -> String {
     all.join("; ")
 }
 
-/// Returns the kinds that have not synced.
+/// Returns the kinds that have not synced, or lack content that is being read.
 pub(super) fn unsynced(cores: &[Arc<Core>]) -> Vec<Unsynced> {
-    let statuses = cores.iter().map(|core| core.status());
+    let statuses = cores
+        .iter()
+        .map(|core| (core.is_upgrading(), core.status()));
     statuses
-        .filter(|status| status.phase != Phase::Synced)
-        .map(|status| Unsynced {
+        .filter(|(is_upgrading, status)| *is_upgrading || status.phase != Phase::Synced)
+        .map(|(_, status)| Unsynced {
             gvk: status.gvk,
             phase: status.phase,
             last_error: status.last_error,

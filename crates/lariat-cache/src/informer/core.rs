@@ -16,8 +16,8 @@ use crate::content_filter::ContentFilter;
 use crate::flight::KindFlight;
 use crate::options::{KindOptions, MissingKind};
 use crate::publish::{
-    Budget, KindStatus, LastUpdates, Meaning, Phase, Progress, Publisher, Share, SharedBudget,
-    Usage,
+    Budget, Filling, KindStatus, LastUpdates, Meaning, Phase, Progress, Publisher, Share,
+    SharedBudget, Usage,
 };
 use crate::reflector::{Intake, SharedServer, Source};
 use crate::selection::Selection;
@@ -44,7 +44,7 @@ pub(crate) struct Core {
     /// The source of an earlier run's objects, until the first start has read it.
     pub(super) warm_source: parking_lot::Mutex<Option<Arc<dyn WarmSource>>>,
     pub(super) cluster: ClusterUid,
-    /// How often the selection changed, or all objects were dropped.
+    /// How often the selection or the content changed.
     pub(super) generation: AtomicU64,
     /// What the reflectors of all kinds know about the API server.
     pub(super) server: SharedServer,
@@ -209,30 +209,31 @@ impl Core {
             && transform.is_none_or(|transform| transform.leaves_unchanged(pointer))
     }
 
-    /// Waits until the cache has synced.
+    /// Waits until the cache has synced; `read` is the part of the objects that the caller reads.
     ///
-    /// Returns `false` if the kind is not served and the cache does not wait for it.
-    pub(crate) async fn synced(&self) -> bool {
-        self.settled(|phase| *phase == Phase::Synced).await
+    /// Returns `false` if the kind is not served and the cache does not wait for it, or if it cannot be watched.
+    pub(crate) async fn synced(&self, read: Content) -> bool {
+        self.settled(|filling| self.is_synced(filling, read)).await
     }
 
     /// Waits until the cache can be read: it has synced, or had when stopped.
-    pub(crate) async fn readable(&self) -> bool {
-        self.settled(|phase| self.is_readable(phase)).await
+    pub(crate) async fn readable(&self, read: Content) -> bool {
+        self.settled(|filling| self.is_readable(filling, read))
+            .await
     }
 
     /// Waits like [`readable`](Self::readable), up to a shared timeout.
     ///
     /// Returns `None` after the timeout.
-    pub(crate) async fn readable_within(&self, timeout: Duration) -> Option<bool> {
-        if self.is_readable(&self.progress.phase()) {
+    pub(crate) async fn readable_within(&self, read: Content, timeout: Duration) -> Option<bool> {
+        let is_readable = || self.is_readable(&self.progress.filling().borrow(), read);
+        if is_readable() {
             return Some(true);
         }
-        let is_readable = || self.is_readable(&self.progress.phase());
         let since = self.progress.unreadable_since(is_readable);
         match since.checked_add(timeout) {
-            Some(deadline) => time::timeout_at(deadline, self.readable()).await.ok(),
-            None => Some(self.readable().await),
+            Some(deadline) => time::timeout_at(deadline, self.readable(read)).await.ok(),
+            None => Some(self.readable(read).await),
         }
     }
 
@@ -240,23 +241,55 @@ impl Core {
     ///
     /// Handlers that finish during a stop still read their own writes; the next start compares everything with the API
     /// server.
-    fn is_readable(&self, phase: &Phase) -> bool {
-        match phase {
-            Phase::Synced => true,
+    fn is_readable(&self, filling: &Filling, read: Content) -> bool {
+        match filling.phase {
             Phase::Idle => self.progress.was_filled(),
-            _ => false,
+            _ => self.is_synced(filling, read),
         }
     }
 
-    /// Waits for a phase; `false` if the kind is not served and not waited for.
-    async fn settled(&self, is_good: impl Fn(&Phase) -> bool) -> bool {
-        let mut phases = self.progress.phases();
-        let gives_up =
-            |phase: &Phase| *phase == Phase::Missing && self.missing == MissingKind::Refuse;
-        let settled = phases
-            .wait_for(|phase| is_good(phase) || gives_up(phase))
+    /// Returns whether the cache has synced, and has the content that is read of its objects.
+    pub(super) fn is_synced(&self, filling: &Filling, read: Content) -> bool {
+        let lacks_content = || read == Content::Whole && self.awaits_all_content(filling);
+        filling.phase == Phase::Synced && !lacks_content()
+    }
+
+    /// Waits for a state; `false` if the kind cannot be read and is not waited for.
+    async fn settled(&self, is_good: impl Fn(&Filling) -> bool) -> bool {
+        let mut filling = self.progress.filling();
+        let gives_up = |phase: &Phase| match phase {
+            Phase::Missing => self.missing == MissingKind::Refuse,
+            // Waiting is for a CRD that is not installed yet; this kind will hardly get the verbs.
+            Phase::Unwatchable => true,
+            _ => false,
+        };
+        let settled = filling
+            .wait_for(|filling| is_good(filling) || gives_up(&filling.phase))
             .await;
-        settled.is_ok_and(|phase| *phase != Phase::Missing)
+        settled.is_ok_and(|filling| !filling.phase.is_unserved())
+    }
+
+    /// Returns whether content is being read: for the first time, or while metadata is cached.
+    pub(crate) fn is_upgrading(&self) -> bool {
+        self.awaits_all_content(&self.progress.filling().borrow())
+    }
+
+    /// Returns how long content has been read for; `None` if it is not being read.
+    pub(crate) fn upgrading_for(&self) -> Option<Duration> {
+        let filling = self.progress.filling().borrow().clone();
+        let since = filling
+            .reading_since
+            .filter(|_| self.awaits_all_content(&filling));
+        since.map(|since| since.elapsed())
+    }
+
+    fn awaits_all_content(&self, filling: &Filling) -> bool {
+        filling.reading_since.is_some() && self.wanted_content() == Content::Whole
+    }
+
+    /// Returns whether the cache follows the API server now.
+    pub(crate) fn is_followed(&self) -> bool {
+        self.progress.is_current()
     }
 
     /// Requests a new list; returns whether the informer runs.
@@ -316,8 +349,12 @@ impl Core {
 
     /// Returns whether answers to writes are applied: from the first start on.
     ///
-    /// From then on, an answer may be newer than a list in progress. Writes before the first start are in its list.
+    /// From then on, an answer may be newer than a list in progress. Writes before the first start are in its list. A
+    /// source of the caller may leave the object out, or read another cluster.
     fn takes_answers(&self) -> bool {
+        if self.source.is_some() {
+            return false;
+        }
         let takes = self.progress.phase() != Phase::Idle || self.progress.was_filled();
         if !takes {
             self.missed_answers.store(true, Ordering::Relaxed);
@@ -328,13 +365,11 @@ impl Core {
     /// Returns what an object means for the selection of the kind.
     fn meaning(&self, object: &ObjectMetadata) -> Meaning {
         let selection = &self.wanted.borrow().selection;
-        if !selection.may_match(object) {
-            Meaning::NotSelected
-        } else if selection.certainly_holds(object) {
-            Meaning::Selected
-        } else {
-            // Only the API server evaluates field selectors, so this is left to the watch.
-            Meaning::Unknown
+        match selection.selects(object) {
+            Some(true) => Meaning::Selected,
+            Some(false) => Meaning::NotSelected,
+            // Left to the watch.
+            None => Meaning::Unknown,
         }
     }
 

@@ -12,9 +12,11 @@ use super::core::{Core, Wanted};
 use super::load::{self, LoadError};
 use super::refresh::RefreshError;
 use crate::client::KindClient;
+#[cfg(feature = "kube-runtime")]
+use crate::publish::Filling;
 use crate::publish::{KindStatus, Subscriber, Subscription, User};
 use crate::selection::Selection;
-use crate::store::{CachedObject, Query, Store};
+use crate::store::{CachedObject, Content, Query, Store};
 use crate::view::View;
 use crate::warm::{WarmIdentity, WarmSource};
 
@@ -24,7 +26,7 @@ use crate::warm::{WarmIdentity, WarmSource};
 /// the last use has ended, the watch continues for a grace period; then it ends and the memory is freed.
 ///
 /// As long as all uses need metadata only, only metadata is watched. The first use that needs content upgrades the
-/// watch; this does not affect the others.
+/// watch: readers of metadata go on with the cached one and do not wait, while readers of content wait for the list.
 ///
 /// ```no_run
 /// use k8s_openapi::api::core::v1::Pod;
@@ -153,7 +155,8 @@ impl Informer {
 
     /// Changes the selection or content to read.
     ///
-    /// The cache counts as not synced until it has been read.
+    /// With another selection the cache counts as not synced until it has been read. If only content is added, its
+    /// metadata stays current.
     fn want(&self, change: impl FnOnce(&mut Wanted)) {
         self.core.wanted.send_if_modified(|wanted| {
             let before = wanted.clone();
@@ -161,7 +164,11 @@ impl Informer {
             let changes = *wanted != before;
             if changes {
                 self.core.generation.fetch_add(1, Ordering::SeqCst);
-                self.core.progress.behind();
+                if wanted.selection == before.selection {
+                    self.core.progress.upgrade();
+                } else {
+                    self.core.progress.behind();
+                }
             }
             changes
         });
@@ -365,7 +372,8 @@ impl Informer {
     ///
     /// It is for writes whose answers do not contain the object, such as an eviction: like answers of other writes, the
     /// state is applied before the watch reports it. An object that does not exist any more is removed. Nothing is
-    /// applied before the first start, nor if a field selector may exclude the object.
+    /// applied before the first start, nor if a field selector may exclude the object, nor to a kind that is read from
+    /// a [`Source`](crate::Source) of the caller.
     ///
     /// ```no_run
     /// use lariat::cache::{Informer, RefreshError};
@@ -416,46 +424,86 @@ impl Informer {
         self.core.is_upgrading()
     }
 
+    /// Returns how long the content has been read for; `None` unless it [is](Self::is_upgrading).
+    #[must_use]
+    pub fn upgrading_for(&self) -> Option<Duration> {
+        self.core.upgrading_for()
+    }
+
+    /// Returns whether the cache follows the API server now.
+    ///
+    /// See [`Cache::is_current`](crate::Cache::is_current).
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        self.core.is_followed()
+    }
+
     /// Returns the status and totals of the kind.
     #[must_use]
     pub fn status(&self) -> KindStatus {
         self.core.status()
     }
 
-    /// Waits until the cache has synced.
+    /// Waits until the cache has synced: its metadata is current.
     ///
-    /// Returns `false` if the API server does not serve the kind and the cache does not wait for it.
+    /// Its content may still be on its way, if a use has [needed](Self::need) it since;
+    /// [`content_synced`](Self::content_synced) waits for that too. Returns `false` if the API server does not serve
+    /// the kind and the cache does not wait for it, or if the kind cannot be watched.
     ///
     /// # Cancel safety
     ///
     /// Cancel safe: dropping the future loses nothing.
     pub async fn synced(&self) -> bool {
-        self.core.synced().await
+        self.synced_as(Content::MetadataOnly).await
+    }
+
+    /// Waits until the cache has synced, with the content that its uses need.
+    ///
+    /// Content that is not cached, as [on demand](crate::Storage::OnDemand), is not waited for. Returns `false` as
+    /// [`synced`](Self::synced) does.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe: dropping the future loses nothing.
+    pub async fn content_synced(&self) -> bool {
+        self.synced_as(Content::Whole).await
+    }
+
+    pub(crate) async fn synced_as(&self, read: Content) -> bool {
+        self.core.synced(read).await
     }
 
     /// See [`Cache::readable`](crate::Cache::readable).
-    pub(crate) async fn readable(&self) -> bool {
-        self.core.readable().await
+    pub(crate) async fn readable(&self, read: Content) -> bool {
+        self.core.readable(read).await
     }
 
     /// See [`Cache::readable_within`](crate::Cache::readable_within).
-    pub(crate) async fn readable_within(&self, timeout: Duration) -> Option<bool> {
-        self.core.readable_within(timeout).await
+    pub(crate) async fn readable_within(&self, read: Content, timeout: Duration) -> Option<bool> {
+        self.core.readable_within(read, timeout).await
     }
 
     /// Waits until the cache has synced, even if the kind is not served for now.
     #[cfg(feature = "kube-runtime")]
-    pub(crate) async fn filled(&self) {
-        let mut phases = self.core.progress.phases();
-        let _ = phases
-            .wait_for(|phase| *phase == crate::publish::Phase::Synced)
-            .await;
+    pub(crate) async fn filled<K: View>(&self) {
+        let mut filling = self.core.progress.filling();
+        let is_filled = |filling: &Filling| self.core.is_synced(filling, content_of::<K>());
+        let _ = filling.wait_for(is_filled).await;
     }
 
     /// Returns whether two handles are of the same informer.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.core, &other.core)
+    }
+}
+
+/// Returns the part of the objects that is read as `K`.
+pub(crate) fn content_of<K: View>() -> Content {
+    if K::NEEDS_CONTENT {
+        Content::Whole
+    } else {
+        Content::MetadataOnly
     }
 }
 

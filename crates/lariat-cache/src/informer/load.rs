@@ -11,7 +11,6 @@ use tokio::time;
 use super::core::Core;
 use crate::client::is_missing;
 use crate::mapper::MapperError;
-use crate::publish::Phase;
 use crate::store::{CachedObject, Content};
 
 /// How long a load waits for an upgrade of the watch before it fetches one object.
@@ -70,15 +69,6 @@ pub enum LoadError {
 }
 
 impl Core {
-    /// Returns whether content is being read while only metadata is cached.
-    pub(super) fn is_upgrading(&self) -> bool {
-        let is_reading = matches!(
-            self.progress.phase(),
-            Phase::Resolving | Phase::Listing { .. }
-        );
-        is_reading && self.wanted_content() == Content::Whole
-    }
-
     /// Returns an object with its content, fetched if only metadata is cached.
     ///
     /// Waits up to `timeout` for a watch that is being upgraded.
@@ -91,7 +81,7 @@ impl Core {
         for timeout in [Duration::ZERO, timeout] {
             // One list is better than a request for each object.
             if self.awaits_content(key) {
-                let _ = time::timeout(timeout, self.synced()).await;
+                let _ = time::timeout(timeout, self.synced(Content::Whole)).await;
             }
             match self.store.get(key) {
                 None => return Ok(None),

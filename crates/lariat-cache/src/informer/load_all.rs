@@ -59,7 +59,7 @@ impl Core {
             |object: &Arc<CachedObject>| !object.has_content() && self.awaits_content(object.key());
         if objects.iter().any(is_awaited) {
             // As in `load`: the list of the watch that is being upgraded has all of them.
-            let _ = time::timeout(UPGRADE_WAIT, self.synced()).await;
+            let _ = time::timeout(UPGRADE_WAIT, self.synced(Content::Whole)).await;
             objects = self.store().select(query);
         }
         let listed = if self.is_worth_a_list(&objects, query) {

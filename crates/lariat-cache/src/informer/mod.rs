@@ -17,5 +17,6 @@ mod warmth;
 pub use changes::Changes;
 pub(crate) use core::{Core, Surroundings};
 pub use informer::Informer;
+pub(crate) use informer::content_of;
 pub use load::LoadError;
 pub use refresh::RefreshError;

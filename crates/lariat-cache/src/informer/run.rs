@@ -1,31 +1,31 @@
 //! The loop of an informer: resolves the kind and runs its reflectors in rounds.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures::future::OptionFuture;
 use lariat_core::{ResourceKind, Scope, describe};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{self, Instant};
+use tokio::time;
 use tokio_util::sync::CancellationToken;
 
 use super::core::{Core, Wanted};
 use crate::content_filter::{FilterChanges, KindFilter};
 use crate::flight::KindFlight;
+use crate::mapper::MapperError;
 use crate::options::InitialList;
 use crate::publish::{Phase, Trouble};
-use crate::reflector::{Endpoint, Exit, Reading, Reflector, Rereads, SharedServer, Source};
+use crate::reflector::{
+    Endpoint, Exit, NOT_SERVED, Reading, Reflector, Rereads, SharedServer, Source,
+};
 use crate::store::{Content, Storage};
 
 /// How often discovery is repeated for a kind that is not served.
 const MISSING_KIND_PERIOD: Duration = Duration::from_secs(2);
 
-/// How long a kind must be missing before its objects count as deleted.
-///
-/// A starting API server may not know its custom resources for some seconds.
-const VANISHED_AFTER: Duration = Duration::from_secs(30);
+/// How often discovery is repeated for a kind that is served without `watch`.
+const UNWATCHABLE_PERIOD: Duration = Duration::from_secs(60);
 
 /// The first delay after a failed discovery; it doubles up to ten times this.
 const DISCOVERY_PERIOD: Duration = Duration::from_secs(1);
@@ -56,10 +56,7 @@ impl Core {
                 Round::Stopped => break,
                 Round::Changed => {}
                 Round::NotServed => {
-                    self.client.forget_resource();
-                    self.missing();
-                    let pause = time::sleep(MISSING_KIND_PERIOD);
-                    if stop.run_until_cancelled(pause).await.is_none() {
+                    if stop.run_until_cancelled(self.unserved()).await.is_none() {
                         break;
                     }
                 }
@@ -227,45 +224,88 @@ impl Core {
     /// Looks up the kind until it is served; `None` if the informer stops.
     async fn resolve(&self, stop: &CancellationToken) -> Option<ResourceKind> {
         let mut retry = DISCOVERY_PERIOD;
-        if self.progress.phase() != Phase::Missing {
+        let phase = self.progress.phase();
+        // A synced cache that is read in another form stays synced.
+        if phase != Phase::Synced && !phase.is_unserved() {
             self.progress.enter(Phase::Resolving);
         }
         loop {
-            let error = match stop.run_until_cancelled(self.client.resource()).await? {
+            let error = match stop.run_until_cancelled(self.watchable()).await? {
                 Ok(resource) => return Some(resource),
                 Err(error) => error,
             };
-            let delay = if error.is_unknown() {
-                MISSING_KIND_PERIOD
-            } else {
-                retry
+            let delay = match &error {
+                MapperError::NotWatchable { .. } => UNWATCHABLE_PERIOD,
+                error if error.is_unknown() => MISSING_KIND_PERIOD,
+                _ => retry,
             };
             retry = (retry * 2).min(10 * DISCOVERY_PERIOD);
-            let trouble = Trouble {
-                summary: "the resource of the kind cannot be resolved",
-                error: describe(&error),
-                is_brief: false,
-            };
-            self.progress.failed(&trouble, Some(delay));
-            if error.is_unknown() {
-                self.missing();
-            }
+            self.unresolved(&error, delay);
             stop.run_until_cancelled(time::sleep(delay)).await?;
         }
     }
 
-    /// Records that the kind is not served, and after some time deletes its objects.
-    fn missing(&self) {
-        let now = Instant::now();
-        let since = self.progress.missing_since(now);
-        self.progress.enter(Phase::Missing);
-        if now - since >= VANISHED_AFTER && !self.store.is_empty() {
-            let objects = self.store.len();
-            tracing::warn!(kind = %self.gvk(), objects, "the kind is no longer served, its objects are treated as deleted");
-            // Objects of an earlier run are outdated too, and objects saved from now on would be incomplete.
-            *self.resume.lock() = None;
-            self.generation.fetch_add(1, Ordering::SeqCst);
-            self.publisher.clear();
+    /// Returns the resource of the kind, if it can be listed and watched.
+    async fn watchable(&self) -> Result<ResourceKind, MapperError> {
+        let resource = self.client.resource().await?;
+        let checked = self.client.check_watchable();
+        if checked.is_err() {
+            // So that the next attempt asks discovery again.
+            self.client.forget_resource();
         }
+        checked.map(|()| resource)
+    }
+
+    /// Records that the kind is not served, and waits until discovery is asked again.
+    ///
+    /// Its objects stay. That a version, a group or an API service answers 404 is no deletion: the objects may exist in
+    /// another version, and the service may come back with them. The objects of a deleted CRD are deleted before, and
+    /// the watch reports that. Whatever it has not reported is missing in the list that follows, once the kind is
+    /// served again.
+    async fn unserved(&self) {
+        self.client.forget_resource();
+        self.progress.unserved(Phase::Missing, Vec::new());
+        // Discovery names the versions in which the kind is served.
+        let error = match &self.source {
+            Some(_) => None,
+            None => self.client.resource().await.err(),
+        };
+        match error.filter(MapperError::is_unknown) {
+            Some(error) => self.unresolved(&error, MISSING_KIND_PERIOD),
+            // As where one of several API servers serves the kind, and another one does not.
+            None => self.say_unserved(NOT_SERVED.to_owned(), MISSING_KIND_PERIOD),
+        }
+        time::sleep(MISSING_KIND_PERIOD).await;
+    }
+
+    /// Records that the kind has no resource that can be read.
+    fn unresolved(&self, error: &MapperError, retry_in: Duration) {
+        let phase = match error {
+            MapperError::NotWatchable { .. } => Phase::Unwatchable,
+            error if error.is_unknown() => Phase::Missing,
+            error => {
+                let trouble = Trouble {
+                    summary: "the resource of the kind cannot be resolved",
+                    error: describe(error),
+                    is_brief: false,
+                };
+                return self.progress.failed(&trouble, Some(retry_in));
+            }
+        };
+        self.progress.unserved(phase, error.served_in_group());
+        self.say_unserved(describe(error), retry_in);
+    }
+
+    fn say_unserved(&self, error: String, retry_in: Duration) {
+        let trouble = Trouble {
+            summary: if self.store.is_empty() {
+                "the kind cannot be cached"
+            } else {
+                "the kind is not served any more; its cached objects stay as they are, and none counts as deleted"
+            },
+            error,
+            is_brief: false,
+        };
+        self.progress.failed(&trouble, Some(retry_in));
     }
 }

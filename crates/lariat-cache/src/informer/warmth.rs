@@ -162,7 +162,8 @@ impl Core {
         let Some(warm) = &self.warm else {
             return;
         };
-        let filled = self.progress.phase() == Phase::Synced;
+        // Objects whose content is still being read would be saved without it.
+        let filled = self.progress.phase() == Phase::Synced && !self.is_upgrading();
         let (wanted, content) = self.wanted_now();
         let reading = self.warm_reading(&wanted, content);
         let Some(reading) = reading.filter(|_| filled) else {

@@ -8,15 +8,23 @@ use serde::Deserialize;
 
 /// A kind that the API server serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Served {
-    pub(super) resource: ResourceKind,
-    pub(super) is_watchable: bool,
+pub(crate) struct Served {
+    pub(crate) resource: ResourceKind,
+    pub(crate) is_listable: bool,
+    /// Whether it can be listed and watched, as a cache needs it.
+    pub(crate) is_watchable: bool,
 }
 
-/// Returns whether a kind with these verbs can be cached.
-pub(super) fn is_watchable(verbs: &[String]) -> bool {
-    let has = |wanted: &str| verbs.iter().any(|verb| verb == wanted);
-    has("list") && has("watch")
+impl Served {
+    pub(super) fn new(resource: ResourceKind, verbs: &[String]) -> Self {
+        let has = |wanted: &str| verbs.iter().any(|verb| verb == wanted);
+        let is_listable = has("list");
+        Self {
+            resource,
+            is_listable,
+            is_watchable: is_listable && has("watch"),
+        }
+    }
 }
 
 /// The `Accept` header of a request for all groups.
@@ -31,19 +39,6 @@ struct Document {
     kind: String,
     #[serde(default)]
     items: Vec<APIGroupDiscovery>,
-}
-
-/// Returns the resources of each group and version, by path.
-///
-/// Empty for a document of another type. A version whose server did not answer the aggregator is left out, so that it
-/// is looked up separately.
-pub(super) fn read(text: &str) -> Vec<(String, Vec<ResourceKind>)> {
-    let plain = |(path, served): (String, Option<Vec<Served>>)| {
-        let resources = served?.into_iter().map(|served| served.resource);
-        Some((path, resources.collect()))
-    };
-    let all = served_kinds(text).unwrap_or_default();
-    all.into_iter().filter_map(plain).collect()
 }
 
 /// What each path serves; `None` if the server behind it did not answer.
@@ -91,10 +86,8 @@ fn served(group: &str, version: &str, each: APIResourceDiscovery) -> Option<Serv
         Some("Cluster") => Scope::Cluster,
         _ => Scope::Namespaced,
     };
-    Some(Served {
-        resource: ResourceKind::new(gvk, &each.resource?, scope),
-        is_watchable: is_watchable(&each.verbs),
-    })
+    let resource = ResourceKind::new(gvk, &each.resource?, scope);
+    Some(Served::new(resource, &each.verbs))
 }
 
 #[cfg(test)]
@@ -104,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_document_holds_all_groups_but_those_that_did_not_answer() {
+    fn document_lists_all_groups_and_marks_stale_ones() {
         let resource = |plural: &str, kind: &str, scope: &str| {
             json!({"resource": plural, "scope": scope, "verbs": ["list"],
                 "responseKind": {"group": "", "version": "", "kind": kind}})
@@ -125,13 +118,22 @@ mod tests {
                 ]},
             ],
         });
-        let read = read(&document.to_string());
-        let paths: Vec<&str> = read.iter().map(|(path, _)| &**path).collect();
-        assert_eq!(paths, ["/apis/demo.dev/v1", "/api/v1"]);
-        let plurals: Vec<&str> = read[0].1.iter().map(|r| r.plural()).collect();
+        let read = served_kinds(&document.to_string()).unwrap();
+        let paths: Vec<(&str, bool)> = read
+            .iter()
+            .map(|(path, served)| (&**path, served.is_some()))
+            .collect();
+        let expected = [
+            ("/apis/demo.dev/v1", true),
+            ("/apis/demo.dev/v2", false),
+            ("/api/v1", true),
+        ];
+        assert_eq!(paths, expected);
+        let resources: Vec<_> = read[0].1.iter().flatten().map(|it| &it.resource).collect();
+        let plurals: Vec<&str> = resources.iter().map(|it| it.plural()).collect();
         assert_eq!(plurals, ["widgets", "planets"]);
-        assert_eq!(read[0].1[1].scope(), Scope::Cluster);
-        assert_eq!(read[0].1[0].gvk(), &Gvk::new("demo.dev", "v1", "Widget"));
+        assert_eq!(resources[1].scope(), Scope::Cluster);
+        assert_eq!(resources[0].gvk(), &Gvk::new("demo.dev", "v1", "Widget"));
     }
 
     #[test]
@@ -142,7 +144,7 @@ mod tests {
             r#"{"kind":"APIGroupList","groups":[]}"#,
             "404 page not found",
         ] {
-            assert!(read(text).is_empty(), "{text}");
+            assert!(served_kinds(text).is_none(), "{text}");
         }
     }
 }

@@ -4,13 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, APIResource, APIR
 use lariat_core::{Gvk, ResourceKind, Scope};
 use serde::Deserialize;
 
-use super::aggregated::{Served, is_watchable};
-
-/// Returns the resources of a document, without subresources.
-pub(super) fn read(text: &str) -> Result<Vec<ResourceKind>, serde_json::Error> {
-    let served = served_kinds(text)?.into_iter();
-    Ok(served.map(|served| served.resource).collect())
-}
+use super::aggregated::Served;
 
 /// Returns the kinds that a document lists, without subresources.
 pub(super) fn served_kinds(text: &str) -> Result<Vec<Served>, serde_json::Error> {
@@ -30,10 +24,8 @@ pub(super) fn served_kinds(text: &str) -> Result<Vec<Served>, serde_json::Error>
         } else {
             Scope::Cluster
         };
-        Served {
-            resource: ResourceKind::new(gvk, &resource.name, scope),
-            is_watchable: is_watchable(&resource.verbs),
-        }
+        let served = ResourceKind::new(gvk, &resource.name, scope);
+        Served::new(served, &resource.verbs)
     };
     Ok(resources.map(served).collect())
 }

@@ -12,7 +12,8 @@ use parking_lot::Mutex;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::{self, Instant};
 
-use super::{aggregated, legacy};
+use super::aggregated::{self, Served};
+use super::legacy;
 use crate::requests::CountedClient;
 
 /// Maps kinds to resources by the API server's discovery.
@@ -41,18 +42,16 @@ pub(super) struct Discovery {
     pub(super) client: CountedClient,
     /// By the path of group and version.
     known: Mutex<Groups>,
-    /// Whether `/api` was requested with all groups.
-    core: AsyncMutex<Asked>,
-    /// Whether `/apis` was requested with all groups.
-    named: AsyncMutex<Asked>,
+    /// When `/api` was requested with all groups.
+    core: AsyncMutex<Option<Asked>>,
+    /// When `/apis` was requested with all groups.
+    named: AsyncMutex<Option<Asked>>,
 }
 
-/// A request for all groups; locked during the request, so that concurrent lookups cause one.
-#[derive(Default)]
+/// A request for all groups at once; locked during the request, so that concurrent lookups cause one.
 struct Asked {
-    is_done: bool,
-    /// When the last request failed.
-    failed: Option<Instant>,
+    at: Instant,
+    is_answered: bool,
 }
 
 /// The known groups and versions, by path.
@@ -77,7 +76,7 @@ struct Lookup {
 /// What a group and version serve.
 #[derive(Clone)]
 struct Known {
-    resources: Arc<Vec<ResourceKind>>,
+    resources: Arc<Vec<Served>>,
     at: Instant,
 }
 
@@ -86,6 +85,9 @@ const BELIEVED: Duration = Duration::from_secs(600);
 
 /// How long a kind is considered missing.
 const MISSING_BELIEVED: Duration = Duration::from_secs(1);
+
+/// How long the versions are believed in which a missing kind is said to be served.
+const NAMESAKES_BELIEVED: Duration = Duration::from_secs(60);
 
 /// How long results are kept after their last use.
 ///
@@ -110,6 +112,14 @@ pub enum MapperError {
         ///
         /// Often empty.
         served: Vec<Gvk>,
+    },
+    /// The API server serves the kind, and not with the verbs that a cache needs.
+    #[error("{gvk} can{} be listed and cannot be watched, so there is no cache of it; read it with `KindClient::api`", if *is_listable { "" } else { "not" })]
+    NotWatchable {
+        /// The kind.
+        gvk: Gvk,
+        /// Whether it can be listed.
+        is_listable: bool,
     },
     /// The API server does not serve the resource.
     #[error("{resource} is not served by the API server under {api_path}")]
@@ -150,6 +160,10 @@ fn hint(gvk: &Gvk, served: &[Gvk]) -> String {
         };
         return format!("{question}{advice}");
     }
+    let versions: Vec<String> = in_group(gvk, served).map(Gvk::to_string).collect();
+    if !versions.is_empty() {
+        return format!("it is served as {}", versions.join(" and "));
+    }
     let names: Vec<String> = served.iter().map(Gvk::to_string).collect();
     format!(
         "did you mean {}? If not, its CustomResourceDefinition is not installed",
@@ -161,6 +175,11 @@ fn hint(gvk: &Gvk, served: &[Gvk]) -> String {
 ///
 /// With a thousand CRDs the document of all groups has a few MiB.
 pub(super) const DISCOVERY_LIMIT: usize = 64 * 1024 * 1024;
+
+/// Returns the versions of a kind among its namesakes.
+fn in_group<'a>(gvk: &'a Gvk, served: &'a [Gvk]) -> impl Iterator<Item = &'a Gvk> {
+    served.iter().filter(|other| other.group() == gvk.group())
+}
 
 /// The timeout of an answer.
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -202,6 +221,14 @@ impl MapperError {
             },
         }
     }
+
+    /// Returns the versions of the kind's group that serve it instead.
+    pub(crate) fn served_in_group(&self) -> Vec<Gvk> {
+        match self {
+            Self::UnknownKind { gvk, served } => in_group(gvk, served).cloned().collect(),
+            _ => Vec::new(),
+        }
+    }
 }
 
 impl RestMapper {
@@ -233,6 +260,11 @@ impl RestMapper {
     ///
     /// Dropping the future cancels the request in flight and loses nothing else.
     pub async fn kind(&self, gvk: &Gvk) -> Result<ResourceKind, MapperError> {
+        Ok(self.served(gvk).await?.resource)
+    }
+
+    /// Returns the resource of a kind, with what can be done with it.
+    pub(crate) async fn served(&self, gvk: &Gvk) -> Result<Served, MapperError> {
         let found = self
             .find(&gvk.api_path(), |resource| resource.gvk() == gvk)
             .await?;
@@ -249,8 +281,8 @@ impl RestMapper {
     ///
     /// Only cached results and the aggregated discovery are searched; no group is looked up separately.
     async fn namesakes(&self, gvk: &Gvk) -> Vec<Gvk> {
-        for root in ["/api/", "/apis/"] {
-            self.ask_everything(root).await;
+        for root in ["/api", "/apis"] {
+            self.ask_everything(root, NAMESAKES_BELIEVED).await;
         }
         let entries: Vec<KnownGroup> = self.shared.known.lock().entries.values().cloned().collect();
         let mut namesakes = Vec::new();
@@ -260,8 +292,9 @@ impl RestMapper {
                 continue;
             };
             let resources = lookup.known.iter().flat_map(|known| known.resources.iter());
-            let same = resources.filter(|resource| resource.gvk().kind() == gvk.kind());
-            namesakes.extend(same.map(|resource| resource.gvk().clone()));
+            let kinds = resources.map(|served| served.resource.gvk());
+            let same = kinds.filter(|other| other.kind() == gvk.kind() && *other != gvk);
+            namesakes.extend(same.cloned());
         }
         namesakes.sort();
         namesakes.dedup();
@@ -288,6 +321,7 @@ impl RestMapper {
         let found = self
             .find(&api_path, |resource| resource.plural() == plural)
             .await?;
+        let found = found.map(|served| served.resource);
         found.ok_or_else(|| MapperError::UnknownResource {
             api_path,
             resource: plural.to_owned(),
@@ -298,9 +332,17 @@ impl RestMapper {
         &self,
         api_path: &str,
         matches: impl Fn(&ResourceKind) -> bool,
-    ) -> Result<Option<ResourceKind>, MapperError> {
-        let search = |known: &Known| known.resources.iter().find(|r| matches(r)).cloned();
-        self.ask_everything(api_path).await;
+    ) -> Result<Option<Served>, MapperError> {
+        let search = |known: &Known| {
+            let mut resources = known.resources.iter();
+            resources.find(|served| matches(&served.resource)).cloned()
+        };
+        let root = if api_path.starts_with("/apis/") {
+            "/apis"
+        } else {
+            "/api"
+        };
+        self.ask_everything(root, Duration::MAX).await;
         let entry = self.entry(api_path);
         let asked = Instant::now();
         // Held during the request below, so that concurrent lookups of a group cause one request.
@@ -357,55 +399,66 @@ impl RestMapper {
         (known.entries.len(), known.clear_at())
     }
 
-    /// Requests all groups at once, unless that was done before.
-    async fn ask_everything(&self, api_path: &str) {
-        let is_named = api_path.starts_with("/apis/");
-        let (root, asked) = if is_named {
-            ("/apis", &self.shared.named)
+    /// Requests all groups at once, unless that was done within some time.
+    async fn ask_everything(&self, root: &'static str, believed: Duration) {
+        let asked = if root == "/api" {
+            &self.shared.core
         } else {
-            ("/api", &self.shared.core)
+            &self.shared.named
         };
-        let began = Instant::now();
         let mut asked = asked.lock().await;
-        // A request that failed while this lookup waited for it is not repeated.
-        if asked.is_done || asked.failed.is_some_and(|at| at >= began) {
+        let is_done = |asked: &Asked| {
+            // Lookups that waited for a request which was not answered must not each wait for another one.
+            let believed = if asked.is_answered {
+                believed
+            } else {
+                MISSING_BELIEVED
+            };
+            asked.at.elapsed() < believed
+        };
+        if asked.as_ref().is_some_and(is_done) {
             return;
         }
-        match self.all_groups(root).await {
-            Some(text) => {
-                asked.is_done = true;
-                let at = Instant::now();
-                for (api_path, resources) in aggregated::read(&text) {
-                    let resources = Arc::new(resources);
-                    let entry = self.entry(&api_path);
-                    entry.lock().await.known = Some(Known { resources, at });
-                }
-            }
-            None => asked.failed = Some(Instant::now()),
-        }
+        let is_answered = self.read_everything(root).await;
+        let at = Instant::now();
+        *asked = Some(Asked { at, is_answered });
     }
 
-    /// Requests all groups; empty if the server does not support that, and `None` if it is unavailable.
-    async fn all_groups(&self, root: &str) -> Option<String> {
+    /// Requests all groups at once; returns whether the server has answered, if only to refuse.
+    async fn read_everything(&self, root: &'static str) -> bool {
         let request = Request::get(root)
             .header(ACCEPT, aggregated::ACCEPTED)
             .body(Vec::new());
-        let sent = self
-            .shared
-            .client
-            .request_text(request.ok()?, DISCOVERY_LIMIT);
-        match time::timeout(ANSWER_TIMEOUT, sent).await.ok()? {
-            Ok(text) => Some(text),
+        let Ok(request) = request else { return true };
+        let sent = self.shared.client.request_text(request, DISCOVERY_LIMIT);
+        let answer = time::timeout(ANSWER_TIMEOUT, sent).await;
+        let text = match answer {
+            Ok(Ok(text)) => text,
             // A server that refuses has no aggregated discovery; one that is unavailable is asked again.
-            Err(kube::Error::Api(status)) if status.code < 500 && status.code != 429 => {
-                Some(String::new())
+            Ok(Err(kube::Error::Api(status))) => {
+                return status.code < 500 && status.code != 429;
             }
-            Err(_) => None,
+            _ => return false,
+        };
+        // A server without aggregated discovery answers with another document.
+        let Some(paths) = aggregated::served_kinds(&text) else {
+            return true;
+        };
+        self.shared.known.lock().retain(root, &paths);
+        let at = Instant::now();
+        for (api_path, resources) in paths {
+            // A version whose server did not answer the aggregator is looked up separately.
+            let Some(resources) = resources.map(Arc::new) else {
+                continue;
+            };
+            let entry = self.entry(&api_path);
+            entry.lock().await.known = Some(Known { resources, at });
         }
+        true
     }
 
     /// Requests the resources of a group and version; empty if it is not served.
-    async fn discover(&self, api_path: &str) -> Result<Vec<ResourceKind>, MapperError> {
+    async fn discover(&self, api_path: &str) -> Result<Vec<Served>, MapperError> {
         let failed = |source| MapperError::Discovery {
             api_path: api_path.to_owned(),
             source,
@@ -426,7 +479,7 @@ impl RestMapper {
             Err(kube::Error::Api(status)) if is_not_served(&status) => return Ok(Vec::new()),
             answer => answer.map_err(failed)?,
         };
-        legacy::read(&text).map_err(|error| failed(kube::Error::SerdeError(error)))
+        legacy::served_kinds(&text).map_err(|error| failed(kube::Error::SerdeError(error)))
     }
 }
 
@@ -443,6 +496,17 @@ impl Groups {
         let entry = KnownGroup::default();
         self.entries.insert(api_path.to_owned(), Arc::clone(&entry));
         entry
+    }
+
+    /// Removes the paths below a root that a list of all of them does not contain.
+    fn retain(&mut self, root: &str, paths: &aggregated::Paths) {
+        let is_listed = |path: &String| paths.iter().any(|(listed, _)| listed == path);
+        let is_below = |path: &str| {
+            path.strip_prefix(root)
+                .is_some_and(|it| it.starts_with('/'))
+        };
+        self.entries
+            .retain(|path, _| !is_below(path) || is_listed(path));
     }
 
     fn clear_at(&self) -> usize {
@@ -496,11 +560,8 @@ mod tests {
         let mut groups = Groups::default();
         let known = |kinds: &[&str]| {
             let resource = |kind: &&str| {
-                ResourceKind::new(
-                    Gvk::new("demo.dev", "v1", kind),
-                    "things",
-                    Scope::Namespaced,
-                )
+                let gvk = Gvk::new("demo.dev", "v1", kind);
+                Served::new(ResourceKind::new(gvk, "things", Scope::Namespaced), &[])
             };
             Known {
                 resources: Arc::new(kinds.iter().map(resource).collect()),

@@ -8,6 +8,7 @@ mod legacy;
 mod mapper;
 mod served_kinds;
 
+pub(crate) use aggregated::Served;
 pub(crate) use mapper::NO_PATH;
 pub use mapper::{MapperError, RestMapper};
 pub use served_kinds::ServedKinds;

@@ -17,6 +17,10 @@ use super::{MapperError, RestMapper, legacy};
 pub struct ServedKinds {
     /// The kinds.
     pub kinds: Vec<ResourceKind>,
+    /// Kinds that can be listed and not watched, each in the first version of its group that serves it.
+    ///
+    /// There are no caches of them.
+    pub unwatchable: Vec<ResourceKind>,
     /// The paths of groups and versions whose server does not answer.
     ///
     /// The absence of a kind of theirs in `kinds` has no meaning.
@@ -129,6 +133,7 @@ impl ServedKinds {
             };
             for Served {
                 resource,
+                is_listable,
                 is_watchable,
             } in served
             {
@@ -136,8 +141,13 @@ impl ServedKinds {
                     resource.gvk().group().to_owned(),
                     resource.plural().to_owned(),
                 );
-                if is_watchable && seen.insert(name) {
-                    self.kinds.push(resource);
+                if is_listable && seen.insert(name) {
+                    let kinds = if is_watchable {
+                        &mut self.kinds
+                    } else {
+                        &mut self.unwatchable
+                    };
+                    kinds.push(resource);
                 }
             }
         }

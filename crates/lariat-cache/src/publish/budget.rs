@@ -210,6 +210,7 @@ mod tests {
     use lariat_core::RawObject;
 
     use super::*;
+    use crate::selection::Selection;
     use crate::store::{Content, Delta};
 
     fn kind(all: &SharedBudget, objects: usize) -> Budget {
@@ -241,7 +242,8 @@ mod tests {
             let used = kinds.iter().map(|kind| kind.share.store.bytes());
             assert_eq!(total(&all), used.sum::<usize>());
         }
-        kinds[0].share.store.clear();
+        let none = Selection::all().with_labels("no=such".parse().unwrap());
+        kinds[0].share.store.restrict(&none);
         kinds[0].enforce();
         let used = kinds.iter().map(|kind| kind.share.store.bytes());
         assert_eq!(total(&all), used.sum::<usize>());

@@ -8,13 +8,14 @@ mod budget;
 mod progress;
 mod publisher;
 mod status;
+mod unreadable;
 mod updates;
 mod user;
 
 pub(crate) use budget::{Budget, Share, SharedBudget};
-pub(crate) use progress::{Progress, Segment, Trouble};
+pub(crate) use progress::{Filling, Progress, Segment, Trouble};
 pub(crate) use publisher::{Meaning, Publisher};
 pub use publisher::{OwnWrite, Subscriber, Subscription};
-pub use status::{KindStatus, Phase, Reconnect};
+pub use status::{Blind, KindStatus, Phase, Reconnect};
 pub(crate) use updates::LastUpdates;
 pub(crate) use user::{Usage, User};

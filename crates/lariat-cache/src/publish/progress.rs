@@ -10,7 +10,8 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::status::{KindStatus, Phase, Reconnect};
+use super::status::{self, Blind, KindStatus, Phase, Reconnect};
+use super::unreadable::UnreadableSince;
 use super::user::Usage;
 use crate::store::Store;
 
@@ -19,7 +20,7 @@ use crate::store::Store;
 pub(crate) struct Progress {
     gvk: Gvk,
     usage: Arc<Usage>,
-    phase: watch::Sender<Phase>,
+    filling: watch::Sender<Filling>,
     /// Whether the cache has ever synced.
     ///
     /// Not among the totals, whose lock comes before that of the phase.
@@ -31,6 +32,29 @@ pub(crate) struct Progress {
     totals: Mutex<Totals>,
     /// The bytes of the bodies of answers.
     received: AtomicU64,
+}
+
+/// How far a cache is filled: the answers that its readers wait for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Filling {
+    /// Whether the objects and their metadata are current.
+    pub(crate) phase: Phase,
+    /// Since when all objects are being read.
+    ///
+    /// A synced cache is read again if its content is needed, or not needed any more; its metadata stays current.
+    pub(crate) reading_since: Option<Instant>,
+}
+
+impl Filling {
+    fn enter(&mut self, phase: Phase, is_complete: bool) {
+        let reads = match phase {
+            Phase::Resolving | Phase::Listing { .. } => true,
+            Phase::Synced => !is_complete && self.reading_since.is_some(),
+            Phase::Idle | Phase::Missing | Phase::Unwatchable => false,
+        };
+        let since = reads.then(|| self.reading_since.unwrap_or_else(Instant::now));
+        (self.phase, self.reading_since) = (phase, since);
+    }
 }
 
 #[derive(Debug, Default)]
@@ -51,14 +75,24 @@ struct Totals {
     retry_in: Option<Duration>,
     last_received: Option<Instant>,
     version: Option<ResourceVersion>,
-    /// Since when the kind has not been served.
-    missing_since: Option<Instant>,
+    /// Since when the kind has not been served, until it has been read again.
+    unserved: Option<Unserved>,
+}
+
+/// The absence of a kind.
+#[derive(Debug)]
+struct Unserved {
+    since: Instant,
+    /// The versions in which it is served.
+    served: Vec<Gvk>,
 }
 
 /// The state of one reflector.
 #[derive(Debug, Clone, Default)]
 struct Part {
     phase: Phase,
+    /// Whether it has read all objects.
+    is_loaded: bool,
     /// Since when a synced cache has had no watch.
     interrupted: Option<Instant>,
     /// The namespace, if the cache is used without it because it is forbidden.
@@ -88,7 +122,7 @@ impl Progress {
         Self {
             gvk,
             usage,
-            phase: watch::Sender::new(Phase::Idle),
+            filling: watch::Sender::default(),
             was_filled: AtomicBool::new(false),
             unreadable: UnreadableSince::default(),
             totals: Mutex::default(),
@@ -97,44 +131,70 @@ impl Progress {
     }
 
     pub(crate) fn enter(&self, phase: Phase) {
+        self.publish(phase, true);
+    }
+
+    /// Publishes a phase; `is_complete` is whether all reflectors have read all objects.
+    fn publish(&self, phase: Phase, is_complete: bool) {
         let is_filled = phase == Phase::Synced;
         if is_filled {
             self.was_filled.store(true, Ordering::Relaxed);
         }
         // Published before the time is reset: a reader in between sees the synced phase, and does not store a time.
-        self.phase.send_replace(phase);
+        self.filling
+            .send_modify(|filling| filling.enter(phase, is_complete));
         if is_filled {
             self.unreadable.reset();
         }
     }
 
     pub(crate) fn phase(&self) -> Phase {
-        self.phase.borrow().clone()
+        self.filling.borrow().phase.clone()
     }
 
-    pub(crate) fn phases(&self) -> watch::Receiver<Phase> {
-        self.phase.subscribe()
+    pub(crate) fn filling(&self) -> watch::Receiver<Filling> {
+        self.filling.subscribe()
+    }
+
+    /// Returns whether the cache has synced, and has had a watch within the last seconds.
+    pub(crate) fn is_current(&self) -> bool {
+        let interrupted = self.totals.lock().interrupted();
+        self.phase() == Phase::Synced && !status::is_stale(interrupted.map(|since| since.elapsed()))
     }
 
     /// Begins a run, and resets how long the kind was missing or not synced.
     pub(crate) fn start(self: &Arc<Self>) {
-        self.totals.lock().missing_since = None;
+        self.totals.lock().unserved = None;
         self.unreadable.reset();
         self.begin(0);
     }
 
     /// Begins with a new set of reflectors; the previous ones have ended.
+    ///
+    /// A synced cache stays synced: the new set reads the same objects, in another form.
     pub(crate) fn begin(self: &Arc<Self>, segments: usize) -> Vec<Segment> {
         let mut totals = self.totals.lock();
+        let stays = segments > 0 && self.phase() == Phase::Synced;
+        let phase = if stays {
+            Phase::Synced
+        } else {
+            Phase::Resolving
+        };
         let part = Part {
-            phase: Phase::Resolving,
-            ..Part::default()
+            phase: phase.clone(),
+            is_loaded: false,
+            interrupted: stays.then(|| totals.interrupted().unwrap_or_else(Instant::now)),
+            forbidden: None,
         };
         totals.segments = vec![part; segments];
         totals.generation += 1;
         let generation = totals.generation;
         drop(totals);
-        self.enter(Phase::Resolving);
+        if stays {
+            self.reads_again();
+        } else {
+            self.enter(phase);
+        }
         let segment = |number| Segment {
             progress: Arc::clone(self),
             number,
@@ -148,12 +208,31 @@ impl Progress {
         let mut totals = self.totals.lock();
         // The reflectors of the previous set may still report; they must not mark the cache as synced.
         totals.generation += 1;
-        self.phase.send_if_modified(|phase| {
-            let was_filled = matches!(phase, Phase::Synced | Phase::Listing { .. });
+        self.filling.send_if_modified(|filling| {
+            let was_filled = matches!(filling.phase, Phase::Synced | Phase::Listing { .. });
             if was_filled {
-                *phase = Phase::Resolving;
+                filling.enter(Phase::Resolving, false);
             }
             was_filled
+        });
+    }
+
+    /// Records that content is to be read; the metadata of a synced cache stays current.
+    pub(crate) fn upgrade(&self) {
+        let mut totals = self.totals.lock();
+        // As in `behind`: the end of a list without content is not that of the upgrade.
+        totals.generation += 1;
+        self.reads_again();
+    }
+
+    /// Records that all objects are read again, if a run reads them at all.
+    fn reads_again(&self) {
+        self.filling.send_if_modified(|filling| {
+            let reads = !matches!(filling.phase, Phase::Idle) && !filling.phase.is_unserved();
+            if reads {
+                filling.reading_since.get_or_insert_with(Instant::now);
+            }
+            reads
         });
     }
 
@@ -184,9 +263,16 @@ impl Progress {
         totals.retry_in = retry_in;
     }
 
-    /// Records that the kind is not served; returns since when.
-    pub(crate) fn missing_since(&self, now: Instant) -> Instant {
-        *self.totals.lock().missing_since.get_or_insert(now)
+    /// Records that the kind cannot be read, and in which versions it is served.
+    pub(crate) fn unserved(&self, phase: Phase, served: Vec<Gvk>) {
+        let mut totals = self.totals.lock();
+        let since = totals.unserved.as_ref().map(|unserved| unserved.since);
+        totals.unserved = Some(Unserved {
+            since: since.unwrap_or_else(Instant::now),
+            served,
+        });
+        drop(totals);
+        self.enter(phase);
     }
 
     /// Records the version of the loaded objects of an earlier run.
@@ -240,6 +326,7 @@ impl Progress {
             unreadable: totals.unreadable,
             last_received: totals.last_received.map(|at| at.elapsed()),
             interrupted: totals.interrupted().map(|since| since.elapsed()),
+            blind: totals.blind().filter(|_| objects > 0 || self.was_filled()),
             retry_in: last_error.as_ref().and(totals.retry_in),
             last_error: last_error.or_else(|| (!forbidden.is_empty()).then(is_forbidden)),
             forbidden_namespaces: forbidden.iter().map(ToString::to_string).collect(),
@@ -267,15 +354,17 @@ impl Segment {
         if totals.generation != self.generation {
             return;
         }
-        if phase == Phase::Synced {
-            totals.missing_since = None;
-        }
         if let Some(segment) = totals.segments.get_mut(self.number) {
             segment.forbidden.take_if(|_| phase == Phase::Synced);
+            segment.is_loaded |= phase == Phase::Synced;
             segment.phase = phase;
         }
+        let (phase, is_complete) = (together(&totals.segments), totals.is_complete());
+        if phase == Phase::Synced {
+            totals.unserved = None;
+        }
         // Published under the lock, so that a concurrent call cannot publish an older result later.
-        self.progress.enter(together(&totals.segments));
+        self.progress.publish(phase, is_complete);
     }
 
     pub(crate) fn list_begun(&self) {
@@ -316,7 +405,9 @@ impl Segment {
         });
         if is_new {
             tracing::warn!(kind = %self.gvk(), %namespace, "the namespace is forbidden; the cache is used without it");
-            self.progress.enter(together(&totals.segments));
+            let is_complete = totals.is_complete();
+            self.progress
+                .publish(together(&totals.segments), is_complete);
         }
     }
 
@@ -394,6 +485,20 @@ impl Totals {
         parts.filter_map(|part| part.forbidden.clone()).collect()
     }
 
+    /// Returns whether all reflectors have read all objects, but for forbidden namespaces.
+    fn is_complete(&self) -> bool {
+        let mut parts = self.segments.iter();
+        parts.all(|part| part.is_loaded || part.forbidden.is_some())
+    }
+
+    fn blind(&self) -> Option<Blind> {
+        let unserved = self.unserved.as_ref()?;
+        Some(Blind {
+            lasts: unserved.since.elapsed(),
+            served: unserved.served.clone(),
+        })
+    }
+
     /// Returns since when a reflector has had no watch; the earliest time of all.
     fn interrupted(&self) -> Option<Instant> {
         self.segments
@@ -437,32 +542,6 @@ fn together(segments: &[Part]) -> Phase {
         }
     } else {
         Phase::Resolving
-    }
-}
-
-/// The time at which a reader first found the kind's cache unreadable.
-///
-/// It is reset when the cache has synced and when a run begins. All readers share it. If each waited for the whole
-/// timeout, many keys that read a kind which cannot be listed would occupy all workers in turn.
-#[derive(Debug, Default)]
-struct UnreadableSince(Mutex<Option<Instant>>);
-
-impl UnreadableSince {
-    /// Returns when a reader first found the cache unreadable; now if it is readable.
-    ///
-    /// Whether it is readable is checked under the lock. Otherwise a reader that found the cache unreadable could store
-    /// the time after the cache has synced and the time was reset, and the next outage would begin with an old time.
-    fn get(&self, is_readable: impl FnOnce() -> bool) -> Instant {
-        let mut since = self.0.lock();
-        if is_readable() {
-            return Instant::now();
-        }
-        *since.get_or_insert_with(Instant::now)
-    }
-
-    /// Resets the time; a phase that makes the cache readable was published before.
-    fn reset(&self) {
-        *self.0.lock() = None;
     }
 }
 

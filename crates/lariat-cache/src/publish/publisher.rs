@@ -246,12 +246,6 @@ impl Publisher {
         self.keep_small();
     }
 
-    /// Removes all objects, and publishes their deletion.
-    pub(crate) fn clear(&self) {
-        self.publish(Store::clear);
-        self.keep_small();
-    }
-
     /// Publishes every object again, without a request.
     pub(crate) fn resync(&self) {
         // In chunks, so that other changes need not wait for the whole resync.

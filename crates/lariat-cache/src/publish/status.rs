@@ -33,7 +33,18 @@ pub enum Phase {
     /// The cache has synced, and a watch keeps it up to date.
     Synced,
     /// The API server does not serve the kind; it is looked up again every few seconds.
+    ///
+    /// Objects of an earlier sync stay as they were: the kind is [blind](KindStatus::blind).
     Missing,
+    /// The API server serves the kind without `list` and `watch`, so it cannot be cached.
+    Unwatchable,
+}
+
+impl Phase {
+    /// Returns whether the kind cannot be read, as far as discovery knows.
+    pub(crate) fn is_unserved(&self) -> bool {
+        matches!(self, Self::Missing | Self::Unwatchable)
+    }
 }
 
 impl fmt::Display for Phase {
@@ -51,6 +62,7 @@ impl fmt::Display for Phase {
             } => write!(f, "listing, {loaded} of {total}"),
             Self::Synced => f.write_str("synced"),
             Self::Missing => f.write_str("not served"),
+            Self::Unwatchable => f.write_str("not watchable"),
         }
     }
 }
@@ -112,6 +124,8 @@ pub struct KindStatus {
     /// With several namespaces, the longest time. Moments are usual: watches end after some minutes and are opened
     /// again.
     pub interrupted: Option<Duration>,
+    /// Since when a kind that was cached has not been served; `None` while it is.
+    pub blind: Option<Blind>,
     /// The last error since the last success, if any.
     pub last_error: Option<String>,
     /// The delay before the next attempt after the last error, if there is one.
@@ -123,8 +137,50 @@ pub struct KindStatus {
     pub(super) reconnects: [u64; Reconnect::ALL.len()],
 }
 
+/// A kind that was cached and that the API server does not serve any more.
+///
+/// Its CRD may be deleted, its version not served any more, its API service away. None of that is a deletion of
+/// objects, so the cache keeps what it had, and reports no deletion. Once the kind is served again, a list shows which
+/// objects still exist; the others are then reported as deleted. [`KindStatus::last_error`] has the reason.
+///
+/// ```
+/// use lariat::cache::KindStatus;
+///
+/// fn warn(status: &KindStatus) {
+///     if let Some(blind) = &status.blind {
+///         println!("{}: {blind}", status.gvk);
+///     }
+/// }
+/// # let _ = warn;
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Blind {
+    /// How long the kind has not been served, in this run.
+    pub lasts: Duration,
+    /// The versions of the kind's group that serve it, as far as known.
+    pub served: Vec<Gvk>,
+}
+
+impl fmt::Display for Blind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not served for {}s", self.lasts.as_secs())?;
+        let names: Vec<String> = self.served.iter().map(Gvk::to_string).collect();
+        if names.is_empty() {
+            Ok(())
+        } else {
+            write!(f, ", served as {}", names.join(" and "))
+        }
+    }
+}
+
 /// How long a watch may be interrupted before the cache is stale.
 const ORDINARY_INTERRUPTION: Duration = Duration::from_secs(5);
+
+/// Returns whether a watch has been interrupted for too long.
+pub(super) fn is_stale(interrupted: Option<Duration>) -> bool {
+    interrupted.is_some_and(|interrupted| interrupted > ORDINARY_INTERRUPTION)
+}
 
 impl KindStatus {
     /// Returns whether a synced cache had no watch for over five seconds.
@@ -142,8 +198,25 @@ impl KindStatus {
     /// ```
     #[must_use]
     pub fn is_stale(&self) -> bool {
-        self.interrupted
-            .is_some_and(|interrupted| interrupted > ORDINARY_INTERRUPTION)
+        is_stale(self.interrupted)
+    }
+
+    /// Returns whether the cache follows the API server now.
+    ///
+    /// It has synced, the kind is served, and the cache is not [stale](Self::is_stale). Otherwise the cached objects
+    /// are those of an earlier moment: some may not exist any more, and others may be missing.
+    ///
+    /// ```
+    /// use lariat::cache::KindStatus;
+    ///
+    /// fn behind(statuses: &[KindStatus]) -> usize {
+    ///     statuses.iter().filter(|status| !status.is_current()).count()
+    /// }
+    /// # let _ = behind;
+    /// ```
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        self.phase == Phase::Synced && !self.is_stale()
     }
 
     /// Returns how many requests followed a list or watch that ended for a reason.

@@ -188,7 +188,9 @@ impl Reflector {
             self.judge(version, cursor)?;
             self.silence_limit.bookmarked();
             let store = self.publisher.store();
-            store.watch_progressed(self.reading.namespace.as_deref());
+            // During an initial list there is nothing to list again.
+            let hides = store.watch_progressed(self.reading.namespace.as_deref());
+            cursor.is_reread |= hides && cursor.loading.is_none();
             stream.set_silence_limit(self.silence_limit.for_timeout(cursor.timeout));
         }
         cursor.move_to(version);

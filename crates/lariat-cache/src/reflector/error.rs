@@ -14,6 +14,10 @@ use super::source::{SourceBody, SourceError};
 use crate::mapper::NO_PATH;
 use crate::publish::{Reconnect, Trouble};
 
+/// The text of [`ReflectorError::NotServed`].
+pub(crate) const NOT_SERVED: &str = "not served by the API server; is the CustomResourceDefinition installed and \
+     established, and are group, version and plural spelled right?";
+
 /// The error of a list or a watch.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ReflectorError {
@@ -71,6 +75,12 @@ pub(super) enum ReflectorError {
         /// The limit in bytes.
         limit: usize,
     },
+    /// The answer is about another kind or version, so the absence of objects means nothing.
+    #[error("{verb}: the answer is not of this kind and version")]
+    OtherKind {
+        /// `list` or `watch`.
+        verb: &'static str,
+    },
     /// The request was sent, and not answered in time.
     #[error("{verb}: no answer from the API server within {after:?}")]
     Unanswered {
@@ -80,10 +90,7 @@ pub(super) enum ReflectorError {
         after: Duration,
     },
     /// The API server does not serve the collection (404).
-    #[error(
-        "not served by the API server; is the CustomResourceDefinition installed and established, and are group, \
-         version and plural spelled right?"
-    )]
+    #[error("{}", NOT_SERVED)]
     NotServed,
     /// Nothing new arrived for so long that the connection, or the server behind it, is taken for dead.
     #[error("{verb}: nothing{} received for {after:?}", if *verb == "watch" { " new" } else { "" })]
@@ -135,7 +142,7 @@ impl ReflectorError {
             },
             Self::Expired { .. } => End::Expired,
             Self::Cut { .. } => End::Cut,
-            Self::Malformed { .. } | Self::TooLarge { .. } => End::Malformed,
+            Self::Malformed { .. } | Self::TooLarge { .. } | Self::OtherKind { .. } => End::Malformed,
             Self::Unanswered { .. } => End::Unanswered,
             Self::NotServed => End::NotServed,
             Self::Silent { .. } | Self::Stale { .. } => End::Silent,
@@ -183,7 +190,8 @@ impl ReflectorError {
                 "the cache is not up to date"
             },
             error: describe(self),
-            is_brief: false,
+            // The informer asks discovery, and then says more.
+            is_brief: self.is_not_served(),
         }
     }
 
@@ -196,7 +204,7 @@ impl ReflectorError {
             Self::Refused { code, .. } => {
                 (400..500).contains(code) && !matches!(code, 401 | 408 | 429)
             }
-            Self::Malformed { .. } | Self::TooLarge { .. } => true,
+            Self::Malformed { .. } | Self::TooLarge { .. } | Self::OtherKind { .. } => true,
             _ => false,
         }
     }
@@ -210,7 +218,7 @@ impl ReflectorError {
             Self::Unanswered { .. } => Reconnect::Silent,
             Self::Refused { .. } | Self::NotServed => Reconnect::Refused,
             Self::Unreachable { .. } | Self::Cut { .. } => Reconnect::Failed,
-            Self::Malformed { .. } | Self::TooLarge { .. } => Reconnect::Failed,
+            Self::Malformed { .. } | Self::TooLarge { .. } | Self::OtherKind { .. } => Reconnect::Failed,
             Self::NoEndMarker | Self::WentBack => Reconnect::Failed,
         }
     }

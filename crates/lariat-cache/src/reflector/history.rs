@@ -189,7 +189,7 @@ impl Reflector {
         at: Option<&ResourceVersion>,
     ) -> Result<bool, ReflectorError> {
         let json = self.ask_for(key, at).await?;
-        let page = Page::parse(&json)?;
+        let page = Page::parse(&json)?.of_kind(self.progress.gvk())?;
         Ok(item_of(&page, key).is_some())
     }
 
@@ -247,7 +247,7 @@ impl Reflector {
     async fn ask_for_any(&self) -> Result<(ResourceVersion, bool), ReflectorError> {
         let namespace = self.reading.namespace.clone();
         let json = self.ask(namespace, self.queries.one(None, None)).await?;
-        let page = Page::parse(&json)?;
+        let page = Page::parse(&json)?.of_kind(self.progress.gvk())?;
         Ok((page.version, page.items.is_empty()))
     }
 
@@ -260,7 +260,7 @@ impl Reflector {
         at: Option<&ResourceVersion>,
     ) -> Result<(ResourceVersion, ObservedState), ReflectorError> {
         let json = self.ask_for(object.key(), at).await?;
-        let page = Page::parse(&json)?;
+        let page = Page::parse(&json)?.of_kind(self.progress.gvk())?;
         let found = item_of(&page, object.key());
         let observed = found.map_or(ObservedState::Absent, |json| self.observed(object, json));
         Ok((page.version, observed))

@@ -28,6 +28,8 @@ pub(super) enum Listed {
     Changed(RawObject),
     /// The object cannot be parsed; its key is given if that can be.
     Unreadable(Option<ObjectKey>, RawObjectError),
+    /// The object is of another kind, so the list is not one of this kind.
+    OtherKind,
 }
 
 impl Intake {
@@ -53,7 +55,7 @@ impl Intake {
 
     /// Reads an object.
     pub(crate) fn read(&mut self, json: &[u8]) -> Result<RawObject, RawObjectError> {
-        let scan = Scan::new(json, &self.gvk)?;
+        let scan = Scan::new(json, &self.gvk)?.of_kind(&self.gvk)?;
         self.finish(scan)
     }
 
@@ -63,7 +65,7 @@ impl Intake {
         json: &[u8],
         store: &Store,
     ) -> Result<RawObject, RawObjectError> {
-        let scan = Scan::new(json, &self.gvk)?;
+        let scan = Scan::new(json, &self.gvk)?.of_kind(&self.gvk)?;
         self.note_key(&scan);
         // Sharing the key of the cached object saves an allocation for each event.
         let known = store.key_of(&self.key);
@@ -80,7 +82,14 @@ impl Intake {
     /// Reads an item of a list; of a cached state only the metadata is parsed.
     pub(super) fn listed(&mut self, item: Item<'_>, store: &Store, listing: &Listing) -> Listed {
         let json = item.json();
-        let read = item.into_scan(&self.gvk).and_then(|scan| {
+        let scan = item.into_scan(&self.gvk);
+        if scan
+            .as_ref()
+            .is_ok_and(|scan| scan.is_of_another_kind(&self.gvk))
+        {
+            return Listed::OtherKind;
+        }
+        let read = scan.and_then(|scan| {
             self.note_key(&scan);
             // On a relist most objects are unchanged: this saves the copy, the transform and a new key.
             if store.is_listed(listing, &scan, &self.key) {

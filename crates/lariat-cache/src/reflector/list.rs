@@ -11,6 +11,13 @@ use super::reflector::Reflector;
 use super::source::SourceBody;
 use super::tokens::PageTokens;
 
+/// What follows a page.
+struct PageEnd {
+    version: ResourceVersion,
+    /// The token of the next page.
+    continue_token: Option<String>,
+}
+
 impl Reflector {
     /// Lists the kind; returns the version from which a watch continues.
     pub(super) async fn list(&mut self) -> Result<ResourceVersion, ReflectorError> {
@@ -88,16 +95,16 @@ impl Reflector {
         Ok(self.page(loading, query).await?.version)
     }
 
-    /// Reads a page into the store; the returned page has no items.
+    /// Reads a page into the store.
     async fn page(
         &mut self,
         loading: &mut Loading,
         query: String,
-    ) -> Result<Page<'static>, ReflectorError> {
+    ) -> Result<PageEnd, ReflectorError> {
         let response = self.open(self.request(query, false)).await?;
         let body = self.read(response).await?;
         let json = page::valid(body);
-        let mut page = Page::parse(&json)?;
+        let mut page = Page::parse(&json)?.of_kind(self.progress.gvk())?;
         self.record(|_| Reflected::Page {
             items: u32::try_from(page.items.len()).unwrap_or(u32::MAX),
             version: (&page.version).into(),
@@ -106,16 +113,16 @@ impl Reflector {
         self.at_version(loading, &page.version);
         for item in std::mem::take(&mut page.items) {
             // In a list, an item without a name does not make the others unreadable.
-            if let Err(error) = self.load(loading, item, "list") {
-                self.progress.unreadable(&error);
+            match self.load(loading, item, "list") {
+                Err(error @ ReflectorError::OtherKind { .. }) => return Err(error),
+                Err(error) => self.progress.unreadable(&error),
+                Ok(()) => {}
             }
         }
         self.publish_read(loading, page.remaining);
-        Ok(Page {
-            items: Vec::new(),
+        Ok(PageEnd {
             version: page.version,
             continue_token: page.continue_token,
-            remaining: page.remaining,
         })
     }
 

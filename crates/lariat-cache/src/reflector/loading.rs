@@ -97,6 +97,8 @@ impl Reflector {
                 self.progress.unreadable(&format_args!("{key}: {error}"));
                 store.list_unreadable(&loading.listing, &key);
             }
+            // The objects of the kind would be missing in the list, and count as deleted.
+            Listed::OtherKind => return Err(ReflectorError::OtherKind { verb }),
             Listed::Unreadable(None, error) => {
                 let detail = error.to_string();
                 return Err(ReflectorError::Malformed { verb, detail });

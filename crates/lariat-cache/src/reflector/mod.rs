@@ -36,6 +36,7 @@ mod stream;
 mod tokens;
 mod watch;
 
+pub(crate) use error::NOT_SERVED;
 pub(crate) use intake::Intake;
 pub use policy::{Attempt, Decision, ReflectorPolicy};
 pub(crate) use reflector::{Exit, Reading, Reflector};

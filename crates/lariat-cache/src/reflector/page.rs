@@ -22,6 +22,8 @@ use super::source::{ANSWER_TIMEOUT, SourceBody};
 /// One page of a list; its objects are not parsed yet.
 #[derive(Debug)]
 pub(super) struct Page<'a> {
+    /// The type that the list names.
+    named: ListType<'a>,
     pub(super) version: ResourceVersion,
     pub(super) continue_token: Option<String>,
     /// How many objects follow, if the server reports it.
@@ -66,11 +68,43 @@ impl<'a> Item<'a> {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Envelope<'a> {
+    #[serde(borrow)]
+    api_version: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    kind: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     metadata: StrictObject<Metadata<'a>>,
-    #[serde(borrow, default)]
+    /// Null is an empty list of Go. An object or an error has no items, which is not an empty list.
+    #[serde(borrow, deserialize_with = "Option::deserialize")]
     items: Option<Vec<&'a RawValue>>,
+}
+
+/// The type of a list: empty if it names none.
+#[derive(Debug, Default)]
+struct ListType<'a> {
+    api_version: Cow<'a, str>,
+    kind: Cow<'a, str>,
+}
+
+impl ListType<'_> {
+    fn is_of(&self, gvk: &Gvk) -> bool {
+        let (version, kind) = (&*self.api_version, &*self.kind);
+        match kind {
+            "PartialObjectMetadataList" => version.starts_with("meta.k8s.io/"),
+            // As written by hand.
+            "List" => true,
+            "Status" => false,
+            _ => {
+                let name = kind.strip_suffix("List");
+                // A CRD may choose the name of its list; the groups of CRDs have a dot.
+                let is_named = name == Some(gvk.kind()) || gvk.group().contains('.');
+                (kind.is_empty() || is_named)
+                    && (version.is_empty() || version == gvk.api_version())
+            }
+        }
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -108,15 +142,16 @@ impl<'a> Page<'a> {
     /// The usual form takes one pass, which finds the items and their metadata. Any other form is left to a JSON
     /// parser, which also reports what is wrong with the page.
     pub(super) fn parse(json: &'a [u8]) -> Result<Self, ReflectorError> {
-        let (metadata, items) = match Self::usual(json) {
+        let (named, metadata, items) = match Self::usual(json) {
             Ok(page) => page,
             Err(UnexpectedJson) => Self::whole(json)?,
         };
-        // No watch could continue from such a list.
         if metadata.resource_version.is_empty() {
-            return Err(malformed("the list has no resource version".into()));
+            let detail = "the list has no resource version, so that no watch can follow it; the API may serve lists only";
+            return Err(malformed(detail.into()));
         }
         Ok(Self {
+            named,
             version: ResourceVersion::new(&metadata.resource_version),
             continue_token: Some(metadata.continue_token.into_owned()).filter(|t| !t.is_empty()),
             remaining: metadata.remaining_item_count,
@@ -124,15 +159,27 @@ impl<'a> Page<'a> {
         })
     }
 
-    fn usual(json: &'a [u8]) -> Result<(Metadata<'a>, Vec<Item<'a>>), UnexpectedJson> {
+    /// Refuses a list of something else: the objects that it does not contain would count as deleted.
+    pub(super) fn of_kind(self, gvk: &Gvk) -> Result<Self, ReflectorError> {
+        if self.named.is_of(gvk) {
+            Ok(self)
+        } else {
+            Err(ReflectorError::OtherKind { verb: "list" })
+        }
+    }
+
+    fn usual(json: &'a [u8]) -> Result<Parts<'a>, UnexpectedJson> {
         let mut cursor = JsonCursor::new(json);
         let (mut metadata, mut items) = (None, None);
+        let mut named = ListType::default();
         cursor.enter_object()?;
         while let Some(name) = cursor.next_member()? {
             // A member that appears twice is ambiguous.
             let is_unusual = match name {
                 b"metadata" => metadata.replace(cursor.skip_value()?).is_some(),
                 b"items" => items.replace(Self::list(&mut cursor)?).is_some(),
+                b"kind" => set(&mut named.kind, cursor.skip_value()?),
+                b"apiVersion" => set(&mut named.api_version, cursor.skip_value()?),
                 // A damaged or escaped name may be `items`: without its items, the list would be taken for empty and
                 // delete all objects.
                 name => !name.iter().all(u8::is_ascii_alphanumeric) || is_odd(cursor.skip_value()?),
@@ -144,7 +191,7 @@ impl<'a> Page<'a> {
         cursor.end()?;
         let metadata = serde_json::from_slice(metadata.ok_or(UnexpectedJson)?);
         let StrictObject(metadata) = metadata.map_err(|_| UnexpectedJson)?;
-        Ok((metadata, items.ok_or(UnexpectedJson)?))
+        Ok((named, metadata, items.ok_or(UnexpectedJson)?))
     }
 
     fn list(cursor: &mut JsonCursor<'a>) -> Result<Vec<Item<'a>>, UnexpectedJson> {
@@ -156,7 +203,7 @@ impl<'a> Page<'a> {
         Ok(items)
     }
 
-    fn whole(json: &'a [u8]) -> Result<(Metadata<'a>, Vec<Item<'a>>), ReflectorError> {
+    fn whole(json: &'a [u8]) -> Result<Parts<'a>, ReflectorError> {
         let StrictObject(envelope) = serde_json::from_slice::<StrictObject<Envelope<'_>>>(json)
             .map_err(|error| malformed(without_values(&error.to_string())))?;
         let items = envelope
@@ -164,8 +211,24 @@ impl<'a> Page<'a> {
             .unwrap_or_default()
             .into_iter()
             .map(|item| Item::from(item.get().as_bytes()));
-        Ok((envelope.metadata.0, items.collect()))
+        let named = ListType {
+            api_version: envelope.api_version.unwrap_or_default(),
+            kind: envelope.kind.unwrap_or_default(),
+        };
+        Ok((named, envelope.metadata.0, items.collect()))
     }
+}
+
+/// The type, the metadata and the items of a page.
+type Parts<'a> = (ListType<'a>, Metadata<'a>, Vec<Item<'a>>);
+
+/// Sets a text that may occur once; returns whether its JSON is unusual.
+fn set<'a>(text: &mut Cow<'a, str>, json: &'a [u8]) -> bool {
+    match serde_json::from_slice::<&str>(json) {
+        Ok(read) if text.is_empty() => *text = Cow::Borrowed(read),
+        _ => return true,
+    }
+    false
 }
 
 /// Returns whether a value contains bytes that are invalid within a JSON string.
@@ -342,6 +405,38 @@ mod tests {
     }
 
     #[test]
+    fn list_of_other_kind_or_version_is_refused() {
+        let deployment = Gvk::new("apps", "v1", "Deployment");
+        let widget = Gvk::new("demo.dev", "v1", "Widget");
+        for (gvk, version, kind, expected) in [
+            (&deployment, "apps/v1", "DeploymentList", true),
+            (&deployment, "", "", true),
+            (&deployment, "v1", "List", true),
+            (
+                &deployment,
+                "meta.k8s.io/v1",
+                "PartialObjectMetadataList",
+                true,
+            ),
+            (&deployment, "apps/v1", "ReplicaSetList", false),
+            (&deployment, "apps/v1beta1", "DeploymentList", false),
+            (&deployment, "v1", "Status", false),
+            (&deployment, "apps/v1", "Deployment", false),
+            (&widget, "demo.dev/v1", "Widgets", true),
+            (&widget, "demo.dev/v2", "WidgetList", false),
+            (&widget, "v1", "Status", false),
+        ] {
+            for rest in ["", r#","x\u0020":1"#] {
+                let json = format!(
+                    r#"{{"kind":"{kind}","apiVersion":"{version}","metadata":{{"resourceVersion":"7"}},"items":[]{rest}}}"#
+                );
+                let is_taken = parse(&json).unwrap().of_kind(gvk).is_ok();
+                assert_eq!(is_taken, expected, "{gvk}: {json}");
+            }
+        }
+    }
+
+    #[test]
     fn an_item_of_the_usual_form_is_looked_at_once() {
         let item = r#"{"metadata":{"name":"a","labels":{}},"spec":{"kind":{},"metadata":{}}}"#;
         let json = format!(r#"{{"metadata":{{"resourceVersion":"7"}},"items":[{item},{item}]}}"#);
@@ -366,6 +461,9 @@ mod tests {
             "[]",
             "{}",
             r#"{"items":[]}"#,
+            // An object, and a list without items.
+            r#"{"kind":"Pod","metadata":{"name":"a","resourceVersion":"7"}}"#,
+            r#"{"kind":"PodList","metadata":{"resourceVersion":"7"}}"#,
             "<html>",
             r#"[{"resourceVersion":"7"},[]]"#,
             r#"{"metadata":["7"],"items":[]}"#,

@@ -246,7 +246,7 @@ impl Reflector {
         ReflectorStep::Load
     }
 
-    /// Lists again, on request or after a change of the content filter.
+    /// Lists again: on request, after a change of the content filter, or for objects that a fence has hidden.
     ///
     /// The cache keeps its objects meanwhile.
     fn reread(&mut self) -> ReflectorStep {

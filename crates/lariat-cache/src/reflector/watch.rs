@@ -51,7 +51,9 @@ impl Reflector {
         self.progress.watch_opened(self.is_stale);
         let store = self.publisher.store();
         // Before any event is applied: the new watch may report late what the previous one lost.
-        store.watch_opened(self.reading.namespace.as_deref());
+        if store.watch_opened(self.reading.namespace.as_deref()) {
+            return Ok(self.reread());
+        }
         let mut open = self.opened(response, Cursor::at(since, timeout), timeout);
         if !self.progress.is_synced()
             && let Some(end) = self.confirm(&mut open).await
@@ -147,6 +149,9 @@ impl Reflector {
     ) -> Result<ReflectorStep, Failure> {
         let cursor = open.cursor;
         span::received(cursor.lines);
+        if cursor.is_reread {
+            return Ok(self.reread());
+        }
         self.progress.watch_ended();
         let lasted = open.opened.elapsed();
         // The server accepts watches but closes them: without this it would be a hot loop.
@@ -239,7 +244,7 @@ impl Reflector {
 
     /// Applies the events of a watch until it ends.
     async fn until_end(&mut self, open: &mut OpenWatch) -> StreamEnd {
-        loop {
+        while !open.cursor.is_reread {
             let read = tokio::select! {
                 biased;
                 read = open.stream.read() => read,
@@ -256,6 +261,7 @@ impl Reflector {
             // If bytes are always available, nothing else in this loop yields to other tasks.
             task::consume_budget().await;
         }
+        Ok(())
     }
 }
 

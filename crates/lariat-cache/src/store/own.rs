@@ -32,7 +32,7 @@ pub(super) struct OwnWrites {
     /// The last write of each key, with the version in which it left the object.
     by_key: HashMap<ObjectKey, (Fence, FencedState)>,
     /// The uids of deleted objects. A uid is never used again, so no version is needed.
-    deleted: HashMap<Uid, (Fence, ObjectKey)>,
+    deleted: HashMap<Uid, Deletion>,
     /// The last deletion of each key in `deleted`, by number in the order of sending.
     deletions: HashMap<ObjectKey, u64>,
     /// How many lists have begun.
@@ -49,6 +49,23 @@ struct Fence {
     at: Instant,
     /// How many lists had begun by then.
     lists: u64,
+}
+
+/// An answered deletion.
+#[derive(Debug)]
+struct Deletion {
+    fence: Fence,
+    key: ObjectKey,
+    /// Whether a watch has reported a state of the object that was dropped, and no deletion since.
+    ///
+    /// Once the fence is over, the object may exist: the server was restored, or has not deleted it yet.
+    hides: bool,
+}
+
+impl Deletion {
+    fn is_fresh(&self) -> bool {
+        self.fence.at.elapsed() < LATEST_EVENT
+    }
 }
 
 /// The version of an object after a write, or its last one before a deletion.
@@ -70,7 +87,7 @@ impl OwnWrites {
     pub(super) fn end_listing(&mut self, begun: u64, covers: impl Fn(&ObjectKey) -> bool) {
         let stays = |fence: &Fence, key: &ObjectKey| fence.is_after(begun) || !covers(key);
         self.by_key.retain(|key, (fence, _)| stays(fence, key));
-        self.deleted.retain(|_, (fence, key)| stays(fence, key));
+        self.deleted.retain(|_, it| stays(&it.fence, &it.key));
         self.forget_deletions();
         self.shrink();
     }
@@ -97,8 +114,12 @@ impl OwnWrites {
     /// The answer does not contain the version of the deletion. So if this process never saw the object, neither in a
     /// cache nor in an answer, earlier objects of its name may appear until the watch reaches the deletion.
     pub(super) fn deleted(&mut self, key: &ObjectKey, uid: &Uid, reached: &Reached) {
-        let fence = self.fence(reached);
-        self.deleted.insert(uid.clone(), (fence, key.clone()));
+        let deletion = Deletion {
+            fence: self.fence(reached),
+            key: key.clone(),
+            hides: false,
+        };
+        self.deleted.insert(uid.clone(), deletion);
     }
 
     /// Records the number of a deletion that was answered.
@@ -113,7 +134,7 @@ impl OwnWrites {
         if self.deleted.is_empty() {
             self.deletions.clear();
         } else if self.deletions.len() > 2 * self.deleted.len() {
-            let keys: HashSet<&ObjectKey> = self.deleted.values().map(|(_, key)| key).collect();
+            let keys: HashSet<&ObjectKey> = self.deleted.values().map(|it| &it.key).collect();
             self.deletions.retain(|key, _| keys.contains(key));
         }
     }
@@ -131,27 +152,36 @@ impl OwnWrites {
     /// answer.
     ///
     /// `last_event` is the time of the last event for these keys, on any watch. Without it, a proxy that cuts all
-    /// watches before their time is over would keep deletions for ever.
+    /// watches before their time is over would keep deletions for ever. Returns whether a list is needed, as
+    /// [`hides`](Self::hides) does.
+    #[must_use]
     pub(super) fn watch_opened(
         &mut self,
         last_event: Option<Instant>,
         reached: &Reached,
         covers: impl Fn(&ObjectKey) -> bool,
-    ) {
+    ) -> bool {
         let now = Instant::now();
         let is_delivered = |fence: &Fence| {
             let after = |at: Instant| at.saturating_duration_since(fence.answered);
             last_event.is_some_and(|at| after(at) >= LATEST_EVENT)
         };
-        self.deleted.retain(|_, (fence, key)| {
-            if !covers(key) {
-                return true;
+        for deletion in self.deleted.values_mut().filter(|it| covers(&it.key)) {
+            if !is_delivered(&deletion.fence) {
+                deletion.fence.at = now;
             }
-            if !is_delivered(fence) {
-                fence.at = now;
-            }
-            fence.stays(key, now, reached)
-        });
+        }
+        self.deleted
+            .retain(|_, it| it.hides || !covers(&it.key) || it.fence.stays(&it.key, now, reached));
+        self.hides(covers)
+    }
+
+    /// Returns whether an object may exist whose states were dropped since it was deleted.
+    ///
+    /// Only a list shows it.
+    pub(super) fn hides(&self, covers: impl Fn(&ObjectKey) -> bool) -> bool {
+        let mut deleted = self.deleted.values();
+        deleted.any(|it| it.hides && !it.is_fresh() && covers(&it.key))
     }
 
     fn remember(&mut self, key: &ObjectKey, fenced: FencedState, reached: &Reached) {
@@ -168,7 +198,7 @@ impl OwnWrites {
             self.by_key
                 .retain(|key, (fence, _)| fence.stays(key, now, reached));
             self.deleted
-                .retain(|_, (fence, key)| fence.stays(key, now, reached));
+                .retain(|_, it| it.hides || it.fence.stays(&it.key, now, reached));
             self.forget_deletions();
             self.recent = self.len();
             self.shrink();
@@ -227,9 +257,12 @@ impl OwnWrites {
         if self.is_empty() {
             return false;
         }
-        let deleted = self.deleted.get(state.uid());
-        let is_deleted = deleted.is_some_and(|(fence, _)| fence.at.elapsed() < LATEST_EVENT);
-        is_deleted || self.is_before(state)
+        let deleted = self.deleted.get_mut(state.uid());
+        if let Some(deleted) = deleted.filter(|it| it.is_fresh()) {
+            deleted.hides = true;
+            return true;
+        }
+        self.is_before(state)
     }
 
     /// Returns whether the answer to a write is older than the answer to another one.
@@ -247,8 +280,7 @@ impl OwnWrites {
             return true;
         }
         let deleted = self.deleted.get(answer.uid());
-        let is_deleted = deleted.is_some_and(|(fence, _)| fence.at.elapsed() < LATEST_EVENT);
-        is_deleted || self.order(answer) == Some(Ordering::Less)
+        deleted.is_some_and(Deletion::is_fresh) || self.order(answer) == Some(Ordering::Less)
     }
 
     /// Returns whether a listed state is older than an own write.
@@ -259,7 +291,7 @@ impl OwnWrites {
             return false;
         }
         let deleted = self.deleted.get(state.uid());
-        if deleted.is_some_and(|(fence, _)| fence.is_after(begun)) {
+        if deleted.is_some_and(|it| it.fence.is_after(begun)) {
             return true;
         }
         // The list began after the deletion and contains the object, so it exists again, as after a restore from a
@@ -280,6 +312,9 @@ impl OwnWrites {
     /// event of leaving the selection, and the watch may go on to report that the object was selected again before it
     /// was deleted.
     pub(super) fn outdates_end(&mut self, last: &ObjectMetadata) -> bool {
+        if let Some(deleted) = self.deleted.get_mut(last.uid()) {
+            deleted.hides = false;
+        }
         !self.is_empty() && self.is_before(last)
     }
 

@@ -325,24 +325,24 @@ impl Store {
 
     /// Records that a watch of a namespace, or of all, was opened.
     ///
-    /// It may report events that the previous one did not deliver.
-    pub(crate) fn watch_opened(&self, namespace: Option<&str>) {
-        self.kept.writer.lock().watch_opened(namespace);
+    /// It may report events that the previous one did not deliver. Returns whether a list is needed instead, because
+    /// an object may exist whose states were dropped.
+    #[must_use]
+    pub(crate) fn watch_opened(&self, namespace: Option<&str>) -> bool {
+        self.kept.writer.lock().watch_opened(namespace)
     }
 
     /// Records that the watch of a namespace, or of all, received a bookmark.
-    pub(crate) fn watch_progressed(&self, namespace: Option<&str>) {
-        self.kept.writer.lock().reached.progressed(namespace);
+    ///
+    /// Returns whether a list is needed, as [`watch_opened`](Self::watch_opened) does.
+    #[must_use]
+    pub(crate) fn watch_progressed(&self, namespace: Option<&str>) -> bool {
+        self.kept.writer.lock().watch_progressed(namespace)
     }
 
     /// Removes every object outside a selection.
     pub(crate) fn restrict(&self, selection: &Selection) -> Vec<Change> {
         self.kept.writing().restrict(selection)
-    }
-
-    /// Removes every object.
-    pub(crate) fn clear(&self) -> Vec<Change> {
-        self.kept.writing().clear()
     }
 
     /// Applies the answer to a write of this process, before the watch reports it.

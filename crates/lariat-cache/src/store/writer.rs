@@ -61,11 +61,27 @@ impl Writer {
     }
 
     /// Records that a watch of a namespace, or of all, was opened.
-    pub(super) fn watch_opened(&mut self, namespace: Option<&str>) {
+    ///
+    /// Returns whether a list is needed instead, because an object may exist whose states were dropped.
+    #[must_use]
+    pub(super) fn watch_opened(&mut self, namespace: Option<&str>) -> bool {
         let last_event = self.reached.last_event(namespace);
-        let covers = |key: &ObjectKey| namespace.is_none_or(|it| key.namespace() == Some(it));
-        self.own.watch_opened(last_event, &self.reached, covers);
+        let covers = covers(namespace);
+        self.own.watch_opened(last_event, &self.reached, covers)
     }
+
+    /// Records that the watch of a namespace, or of all, received a bookmark.
+    ///
+    /// Returns whether a list is needed, as [`watch_opened`](Self::watch_opened) does.
+    #[must_use]
+    pub(super) fn watch_progressed(&mut self, namespace: Option<&str>) -> bool {
+        self.reached.progressed(namespace);
+        self.own.hides(covers(namespace))
+    }
+}
+
+fn covers(namespace: Option<&str>) -> impl Fn(&ObjectKey) -> bool {
+    move |key| namespace.is_none_or(|it| key.namespace() == Some(it))
 }
 
 /// The objects of a kind, which change only through its writer.
@@ -208,12 +224,6 @@ impl Writing<'_> {
             self.writer.reached.forget();
         }
         self.remove_where(|_, object| !selection.may_match(object));
-        self.finish()
-    }
-
-    /// Removes every object.
-    pub(super) fn clear(mut self) -> Vec<Change> {
-        self.remove_where(|_, _| true);
         self.finish()
     }
 

@@ -14,6 +14,8 @@ use tokio::time;
 
 use crate::bench::{MINUTE, Recorder, Writer, cluster, config_maps, eventually};
 
+const SECOND: Duration = Duration::from_secs(1);
+
 async fn started(cluster: &Cluster, options: KindOptions) -> (SharedCacheFactory, Informer) {
     let factory = SharedCacheFactory::builder(cluster.client())
         .default_options(options)
@@ -52,11 +54,8 @@ async fn the_first_use_that_needs_content_upgrades_the_watch_without_changes() {
         let small = informer.status().bytes;
 
         let typed = informer.cache::<ConfigMap>();
-        assert_ne!(
-            informer.status().phase,
-            Phase::Synced,
-            "it has yet to be read"
-        );
+        assert!(informer.is_upgrading(), "it has yet to be read");
+        assert_eq!(informer.status().phase, Phase::Synced);
         let early = typed.get(&key("o1")).unwrap_err();
         assert!(early.is_no_content(), "{early}");
         let loaded = informer.load(&key("o1")).await.unwrap().unwrap();
@@ -174,13 +173,30 @@ async fn what_is_fetched_is_not_older_than_a_write_that_was_answered_meanwhile()
 /// A kind was defined again with another scope: the path is that of another object.
 #[tokio::test(start_paused = true)]
 async fn what_is_fetched_in_place_of_an_object_is_not_its_content() {
+    let loaded = loaded_from("/api/v1/namespaces/default/configmaps/b").await;
+    assert!(loaded.unwrap().is_none());
+}
+
+/// Such an answer says nothing about the object.
+#[tokio::test(start_paused = true)]
+async fn loaded_object_of_other_kind_is_an_error() {
+    let error = loaded_from("/api/v1/namespaces/default").await.unwrap_err();
+    assert!(matches!(error, LoadError::Malformed { .. }), "{error}");
+}
+
+/// Loads an object from a server that answers with another one.
+async fn loaded_from(
+    path: &'static str,
+) -> Result<Option<Arc<lariat_cache::CachedObject>>, LoadError> {
     let cluster = cluster().await;
-    Writer::new(cluster.client()).create("a").await;
+    for name in ["a", "b"] {
+        Writer::new(cluster.client()).create(name).await;
+    }
     let service = cluster.service();
     let moved = tower::service_fn(move |mut request: http::Request<kube::client::Body>| {
         use tower_service::Service;
         if request.uri().path().ends_with("/configmaps/a") {
-            *request.uri_mut() = http::Uri::from_static("/api/v1/namespaces/default");
+            *request.uri_mut() = http::Uri::from_static(path);
         }
         service.clone().call(request)
     });
@@ -190,7 +206,7 @@ async fn what_is_fetched_in_place_of_an_object_is_not_its_content() {
     let informer = factory.for_kind(config_maps());
     factory.start();
     factory.wait_for_sync(MINUTE).await.expect("synced");
-    assert!(informer.load(&key("a")).await.unwrap().is_none());
+    informer.load(&key("a")).await
 }
 
 #[tokio::test(start_paused = true)]
@@ -277,5 +293,38 @@ async fn managed_fields_are_kept_on_request() {
         factory.wait_for_sync(MINUTE).await.unwrap();
         let object = typed.get(&ObjectKey::cluster("a")).unwrap().unwrap();
         assert_eq!(object.metadata.managed_fields.is_some(), expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn upgrade_to_content_does_not_make_metadata_readers_wait() {
+    for filling in [InitialList::List, InitialList::WatchList] {
+        let cluster = cluster().await;
+        let writer = Writer::new(cluster.client());
+        writer.create("a").await;
+        let options = KindOptions::default().initial_list(filling);
+        let (factory, informer) = started(&cluster, options).await;
+        let metadata = informer.cache::<Metadata>();
+        cluster
+            .faults()
+            .add(Rule::new(Action::Delay(25 * SECOND)).resource("configmaps"));
+        let (whole, began) = (informer.cache::<ConfigMap>(), time::Instant::now());
+        assert_eq!(metadata.readable_within(Duration::ZERO).await, Some(true));
+        assert!(metadata.synced().await && informer.synced().await);
+        assert_eq!(began.elapsed(), Duration::ZERO);
+        assert_eq!(informer.status().phase, Phase::Synced);
+        // Readers of content wait for it, and so does a start.
+        assert_eq!(whole.readable_within(SECOND).await, None);
+        assert!(informer.is_upgrading());
+        let error = factory.wait_for_sync(SECOND).await.unwrap_err().to_string();
+        let expected = "1 kind not synced after 1s: v1 ConfigMap: its content is being read";
+        assert_eq!(error, expected);
+        time::sleep(10 * SECOND).await;
+        assert!(!informer.is_current(), "the former watch has ended");
+        assert!(whole.synced().await);
+        assert!(whole.get(&key("a")).unwrap().is_some());
+        assert_eq!(whole.readable_within(Duration::ZERO).await, Some(true));
+        eventually(async || informer.is_current(), true).await;
+        factory.wait_for_sync(SECOND).await.unwrap();
     }
 }

@@ -127,11 +127,24 @@ async fn an_unknown_kind_is_refused_immediately_by_name_and_fills_once_its_crd_e
 }
 
 #[tokio::test(start_paused = true)]
+async fn unserved_version_is_refused_with_the_served_one() {
+    let cluster = cluster().await;
+    let factory = factory(cluster.client());
+    let _informer = factory.for_kind(Gvk::new("apps", "v1beta1", "Deployment"));
+    factory.start();
+    let error = factory.wait_for_sync(MINUTE).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "1 kind cannot be synced: apps/v1beta1 Deployment is not served by the API server; it is served as apps/v1 \
+         Deployment"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_kind_in_the_wrong_group_or_version_is_refused_with_those_that_are_served() {
     let cluster = cluster().await;
     for (group, version, kind, expected) in [
         ("app", "v1", "Deployment", "apps/v1 Deployment"),
-        ("apps", "v1beta1", "Deployment", "apps/v1 Deployment"),
         ("", "v1", "Deployment", "apps/v1 Deployment"),
         ("core", "v1", "ConfigMap", "v1 ConfigMap"),
     ] {

@@ -46,6 +46,8 @@ mod starts;
 mod streams;
 mod subscribers;
 mod transport;
+mod unserved;
+mod unwatchable;
 mod usage;
 mod waits;
 mod warm;

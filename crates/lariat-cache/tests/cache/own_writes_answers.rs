@@ -1,10 +1,15 @@
 //! Which answers to own writes the caches take.
 
+use std::sync::Arc;
+
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
-use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
-use lariat_cache::SharedCacheFactory;
+use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
+use lariat_cache::{
+    KindOptions, Selection, SharedCacheFactory, Source, SourceBody, SourceError, SourceRequest,
+};
 use lariat_core::Gvk;
 use serde_json::json;
+use tokio::time;
 
 use crate::bench::{MINUTE, cluster, config_maps};
 use crate::own_writes::{key, labelled, mute_cluster};
@@ -128,5 +133,190 @@ async fn an_answer_that_is_metadata_only_is_taken_by_caches_of_metadata() {
         api.patch("a", &params, &label("z")).await.unwrap();
         assert_eq!(label_now().as_deref(), Some("z"));
         drop(cache);
+    }
+}
+
+/// A source of the caller may leave objects out, or read another cluster.
+#[tokio::test(start_paused = true)]
+async fn own_write_stays_out_of_a_cache_with_a_source() {
+    let cluster = cluster().await;
+    let factory = SharedCacheFactory::new(cluster.client());
+    let source = Arc::new(Labelled(cluster.client()));
+    let informer = factory.for_source(config_maps(), source);
+    factory.start();
+    factory.wait_for_sync(MINUTE).await.unwrap();
+    // Answers are applied only if the resource of the kind is known.
+    informer.client().resource().await.unwrap();
+    let api: Api<ConfigMap> = Api::namespaced(factory.clients().client(), "default");
+    let params = PostParams::default();
+    for app in ["web", "other"] {
+        let map = json!({"metadata": {"name": app, "labels": {"app": app}}});
+        let map = serde_json::from_value(map).unwrap();
+        api.create(&params, &map).await.unwrap();
+    }
+    assert!(!informer.store().contains(&key("other")));
+    time::sleep(MINUTE).await;
+    assert_eq!(informer.store().keys(), [key("web")]);
+    api.delete("web", &DeleteParams::default()).await.unwrap();
+    time::sleep(MINUTE).await;
+    assert!(informer.store().is_empty());
+}
+
+/// Reads ConfigMaps of an application.
+struct Labelled(kube::Client);
+
+impl Source for Labelled {
+    fn get<'a>(
+        &'a self,
+        request: &'a SourceRequest,
+    ) -> futures::future::BoxFuture<'a, Result<http::Response<SourceBody>, SourceError>> {
+        use http_body_util::BodyExt;
+        let query = format!("{}&labelSelector=app%3Dweb", request.query);
+        Box::pin(async move {
+            let get = http::Request::get(format!("/api/v1/configmaps?{query}"));
+            let answer = self.0.send(get.body(kube::client::Body::empty())?).await?;
+            Ok(answer.map(|body| body.map_err(SourceError::from).boxed_unsync()))
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn own_write_is_shown_if_fields_are_name_and_namespace() {
+    let cluster = mute_cluster().await;
+    let options = |fields: &str| {
+        let selection = Selection::all().with_fields(fields.parse().unwrap());
+        KindOptions::default().selection(selection)
+    };
+    for (fields, expected) in [
+        ("metadata.name!=b", &["a", "c"][..]),
+        ("metadata.name=b,metadata.namespace=default", &["b"]),
+        ("metadata.namespace!=default", &[]),
+    ] {
+        let factory = SharedCacheFactory::builder(cluster.client())
+            .default_options(options(fields))
+            .build();
+        let informer = factory.for_kind(config_maps());
+        factory.start();
+        factory.wait_for_sync(MINUTE).await.unwrap();
+        let api: Api<ConfigMap> = Api::namespaced(factory.clients().client(), "default");
+        for name in ["a", "b", "c"] {
+            let (params, map) = (PostParams::default(), labelled(name, &[]));
+            api.create(&params, &map).await.unwrap();
+        }
+        let names: Vec<_> = informer
+            .store()
+            .keys()
+            .iter()
+            .map(|key| key.name().to_owned())
+            .collect();
+        assert_eq!(names, expected, "{fields}");
+        for name in ["a", "b", "c"] {
+            api.delete(name, &DeleteParams::default()).await.unwrap();
+        }
+        assert!(informer.store().is_empty(), "{fields}");
+    }
+}
+
+/// Answers each write with the same JSON, and reads from a cluster.
+fn answering(cluster: &lariat_cluster::Cluster, answer: serde_json::Value) -> kube::Client {
+    let service = cluster.service();
+    let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        let (mut service, answer) = (service.clone(), answer.to_string());
+        async move {
+            use http_body_util::BodyExt;
+            use tower_service::Service;
+            if request.method() != http::Method::GET {
+                let body = kube::client::Body::from(answer.into_bytes());
+                let answer = http::Response::builder().header("content-type", "application/json");
+                let answer = answer.body(body.map_err(SourceError::from).boxed_unsync());
+                return Ok(answer.expect("it is valid"));
+            }
+            let answer = service.call(request).await?;
+            Ok::<_, std::io::Error>(
+                answer.map(|body| body.map_err(SourceError::from).boxed_unsync()),
+            )
+        }
+    });
+    kube::Client::new(service, "default")
+}
+
+#[tokio::test(start_paused = true)]
+async fn answer_with_unusual_types_is_applied() {
+    let cluster = cluster().await;
+    for (number, odd) in [
+        json!({"spec": "a text"}),
+        json!({"spec": 5, "details": ["a", "list"]}),
+        json!({"spec": {"finalizers": "none"}, "details": {"uid": 7}}),
+        json!({"spec": null, "details": null}),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut answer = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
+            "name": "a", "namespace": "default", "uid": format!("u{number}"), "resourceVersion": "999999"}});
+        answer
+            .as_object_mut()
+            .unwrap()
+            .extend(odd.as_object().unwrap().clone());
+        let factory = SharedCacheFactory::new(answering(&cluster, answer.clone()));
+        let informer = factory.for_kind(config_maps());
+        factory.start();
+        factory.wait_for_sync(MINUTE).await.unwrap();
+        let api: Api<ConfigMap> = Api::namespaced(factory.clients().client(), "default");
+        let patch = Patch::Merge(json!({}));
+        // kube cannot decode some of the answers; the cache takes them nevertheless.
+        let _ = api.patch("a", &PatchParams::default(), &patch).await;
+        assert!(informer.store().contains(&key("a")), "{answer}");
+    }
+}
+
+/// An API server of its own may answer before it deletes the object, or never delete it.
+#[tokio::test(start_paused = true)]
+async fn deletion_is_left_to_the_watch_unless_it_is_certain() {
+    let of = |api_version: &str, kind: &str, metadata: serde_json::Value| {
+        let mut answer = json!({"apiVersion": api_version, "kind": kind, "metadata": {
+            "name": "a", "namespace": "default", "uid": "u", "resourceVersion": "1"}});
+        let members = metadata.as_object().unwrap().clone();
+        answer["metadata"].as_object_mut().unwrap().extend(members);
+        answer
+    };
+    let marked = json!({"deletionTimestamp": "2026-01-01T00:00:00Z"});
+    let held = json!({"finalizers": ["demo.dev/wait"]});
+    let odd = json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": {"a": 1}});
+    let (maps, leases) = (
+        config_maps(),
+        Gvk::new("coordination.k8s.io", "v1", "Lease"),
+    );
+    for (gvk, metadata, is_deleted) in [
+        (&maps, json!({}), true),
+        (&maps, marked.clone(), true),
+        (&maps, held, false),
+        (&maps, odd, false),
+        (&leases, json!({}), false),
+        (&leases, marked, true),
+    ] {
+        let cluster = cluster().await;
+        let resource = kube::api::ApiResource::from_gvk(&kube::core::GroupVersionKind::gvk(
+            gvk.group(),
+            gvk.version(),
+            gvk.kind(),
+        ));
+        let outside: Api<DynamicObject> =
+            Api::namespaced_with(cluster.client(), "default", &resource);
+        let object = DynamicObject::new("a", &resource);
+        let created = outside
+            .create(&PostParams::default(), &object)
+            .await
+            .unwrap();
+        let mut answer = of(&gvk.api_version(), gvk.kind(), metadata);
+        answer["metadata"]["uid"] = json!(created.metadata.uid);
+        let factory = SharedCacheFactory::new(answering(&cluster, answer.clone()));
+        let informer = factory.for_kind(gvk.clone());
+        factory.start();
+        factory.wait_for_sync(MINUTE).await.unwrap();
+        let client = factory.clients().client();
+        let api: Api<DynamicObject> = Api::namespaced_with(client, "default", &resource);
+        let _ = api.delete("a", &DeleteParams::default()).await;
+        assert_eq!(informer.store().is_empty(), is_deleted, "{answer}");
     }
 }

@@ -1,16 +1,17 @@
-//! Kinds that become unused, and kinds that vanish.
+//! Kinds that become unused, and kinds that come later.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_cache::{Metadata, MissingKind, Phase, SharedCacheFactory};
+use lariat_cache::{Metadata, Phase, SharedCacheFactory};
 use lariat_core::Gvk;
 use tokio::time::{self, Instant};
 
 use crate::bench::{
     MINUTE, Recorder, Writer, cluster, config_maps, eventually, factory, listing, no_client,
 };
-use crate::script::{Answer, BodyEnd, Script, list, quiet, status};
+use crate::script::{Answer, BodyEnd, Script, list, status};
+use crate::unserved::Ending404;
 
 #[tokio::test(start_paused = true)]
 async fn the_watch_of_a_kind_ends_and_its_memory_is_freed_a_while_after_its_last_user() {
@@ -64,111 +65,6 @@ async fn a_use_within_the_grace_period_finds_the_same_watch_and_a_later_one_a_ne
     factory.wait_for_sync(MINUTE).await.unwrap();
     assert_eq!(cluster.journal().count("watch", "configmaps"), 2);
     assert_eq!(late.status().phase, Phase::Synced);
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_objects_of_a_kind_that_is_gone_for_good_are_deleted_and_come_back_with_it() {
-    let start = Instant::now();
-    let seconds = Duration::from_secs;
-    let script = Script::new(move |ask| match (ask.watch, start.elapsed()) {
-        // For a short time, as while an API server starts; then for long.
-        (_, now) if now > seconds(60) && now < seconds(80) => status(404, "NotFound"),
-        (_, now) if now > seconds(200) && now < seconds(300) => status(404, "NotFound"),
-        (false, _) => list(10, "", &["a", "b"]),
-        (true, now) if now < seconds(60) => Answer::Slow(Vec::new(), seconds(1)),
-        (true, _) => quiet(),
-    });
-    let factory = SharedCacheFactory::builder(no_client())
-        .missing_kind(MissingKind::Wait)
-        .default_options(
-            lariat_cache::KindOptions::default().initial_list(lariat_cache::InitialList::List),
-        )
-        .build();
-    let informer = factory.for_source(config_maps(), Arc::new(Ending404(script)));
-    let recorder = Arc::new(Recorder::default());
-    let _subscription = informer.subscribe(Arc::clone(&recorder) as _);
-    factory.start();
-    time::sleep(seconds(100)).await;
-    assert_eq!(
-        recorder.reported().len(),
-        2,
-        "a short absence deletes nothing"
-    );
-    assert_eq!(informer.status().phase, Phase::Synced);
-    time::sleep(seconds(120)).await;
-    assert_eq!(informer.status().phase, Phase::Missing);
-    assert_eq!(recorder.reported().len(), 2);
-    time::sleep(seconds(30)).await;
-    assert_eq!(
-        recorder.reported()[2..],
-        ["a deleted at 10", "b deleted at 10"]
-    );
-    time::sleep(seconds(60)).await;
-    assert_eq!(recorder.known().len(), 2);
-    assert_eq!(informer.status().phase, Phase::Synced);
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_absence_before_a_stop_is_no_part_of_one_after_the_next_start() {
-    let start = Instant::now();
-    let seconds = Duration::from_secs;
-    let script = Script::new(move |ask| match (ask.watch, start.elapsed()) {
-        (_, now) if now > seconds(60) && now < seconds(75) => status(404, "NotFound"),
-        // An API server that starts does not know its custom resources for a moment.
-        (_, now) if now > seconds(3600) && now < seconds(3603) => status(404, "NotFound"),
-        (false, _) => list(10, "", &["a", "b"]),
-        (true, _) => Answer::Slow(Vec::new(), seconds(1)),
-    });
-    let factory = SharedCacheFactory::builder(no_client())
-        .missing_kind(MissingKind::Wait)
-        .default_options(
-            lariat_cache::KindOptions::default().initial_list(lariat_cache::InitialList::List),
-        )
-        .build();
-    let informer = factory.for_source(config_maps(), Arc::new(Ending404(script)));
-    let recorder = Arc::new(Recorder::default());
-    let _subscription = informer.subscribe(Arc::clone(&recorder) as _);
-    factory.start();
-    time::sleep(seconds(72)).await;
-    assert_eq!(informer.status().phase, Phase::Missing);
-    factory.stop().await;
-    time::sleep_until(start + seconds(3601)).await;
-    factory.start();
-    time::sleep(seconds(1)).await;
-    assert_eq!(informer.status().phase, Phase::Missing);
-    time::sleep(seconds(10)).await;
-    assert_eq!(informer.status().phase, Phase::Synced);
-    assert_eq!(recorder.reported(), ["a added at 10", "b added at 10"]);
-}
-
-/// Ends its watches when the script begins to answer 404.
-struct Ending404(Script);
-
-impl lariat_cache::Source for Ending404 {
-    fn get<'a>(
-        &'a self,
-        request: &'a lariat_cache::SourceRequest,
-    ) -> futures::future::BoxFuture<
-        'a,
-        Result<http::Response<lariat_cache::SourceBody>, lariat_cache::SourceError>,
-    > {
-        use http_body_util::BodyExt;
-        let answer = self.0.get(request);
-        Box::pin(async move {
-            let response = answer.await?;
-            if !request.watch || !response.status().is_success() {
-                return Ok(response);
-            }
-            // Watches last ten seconds here.
-            let end = futures::StreamExt::boxed(futures::stream::once(async {
-                time::sleep(Duration::from_secs(10)).await;
-                Ok(http_body::Frame::data(bytes::Bytes::new()))
-            }));
-            Ok(http::Response::new(
-                http_body_util::StreamBody::new(end).boxed_unsync(),
-            ))
-        })
-    }
 }
 
 #[tokio::test(start_paused = true)]

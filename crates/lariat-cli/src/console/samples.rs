@@ -33,7 +33,7 @@ fn overview_json() -> Value {
     let cache = |kind: &str, group: &str, phase: &str, synced: bool| {
         json!({
             "context": "", "group": group, "version": "v1", "kind": kind, "phase": phase, "synced": synced,
-            "stale": false, "loaded": null, "total": null, "objects": 12000, "bytes": 12_900_000, "policy": "packed",
+            "stale": false, "blind": null, "loaded": null, "total": null, "objects": 12000, "bytes": 12_900_000, "policy": "packed",
             "decodes": 5, "resourceVersion": "4711", "loads": 1, "watches": 2, "reconnects": [["ended", 1]], "unreadable": 0,
             "lastReceived": 1.5, "lastError": null, "retryIn": null,
         })

@@ -177,10 +177,10 @@ fn cache(cache: &Cache, names: Names) -> Row {
         (None, false) => Tone::Warn,
         (None, true) => Tone::Plain,
     };
-    let state = if cache.stale {
-        format!("{}, stale", cache.phase)
-    } else {
-        cache.phase.clone()
+    let state = match cache.blind {
+        Some(lasts) => format!("{} for {}", cache.phase, duration(lasts)),
+        None if cache.stale => format!("{}, stale", cache.phase),
+        None => cache.phase.clone(),
     };
     let retry = cache
         .retry_in

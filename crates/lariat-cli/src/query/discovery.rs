@@ -67,10 +67,8 @@ async fn get(client: &Client, path: &str) -> Result<String> {
         .with_context(|| format!("cannot ask the cluster what it serves under {path}"))
 }
 
-fn can_be_read(verbs: &[String]) -> bool {
-    let has = |wanted: &str| verbs.iter().any(|verb| verb == wanted);
-    // Reviews, for example, can only be created. Caches need the watch besides the list.
-    has("list") && has("watch")
+fn has(verbs: &[String], wanted: &str) -> bool {
+    verbs.iter().any(|verb| verb == wanted)
 }
 
 fn singular(given: &str, kind: &str) -> String {
@@ -99,9 +97,10 @@ pub(super) fn aggregated(text: &str) -> Option<Vec<Kind>> {
     Some(kinds)
 }
 
-/// Returns the kind of a resource, if its objects can be read.
+/// Returns the kind of a resource, if its objects can be listed.
 fn readable(group: &str, version: &str, resource: APIResourceDiscovery) -> Option<Kind> {
-    if !can_be_read(&resource.verbs) {
+    // Reviews, for example, can only be created.
+    if !has(&resource.verbs, "list") {
         return None;
     }
     let kind = resource.response_kind?.kind?;
@@ -110,6 +109,7 @@ fn readable(group: &str, version: &str, resource: APIResourceDiscovery) -> Optio
         resource: ResourceKind::new(Gvk::new(group, version, &kind), &resource.resource?, scope),
         singular: singular(&resource.singular_resource.unwrap_or_default(), &kind),
         short_names: resource.short_names,
+        is_watchable: has(&resource.verbs, "watch"),
     })
 }
 
@@ -154,13 +154,14 @@ pub(super) fn of_version(path: &str, text: &str) -> Vec<Kind> {
     let readable = resources
         .into_iter()
         // A slash is in the names of subresources only.
-        .filter(|it| can_be_read(&it.verbs) && !it.name.contains('/'));
+        .filter(|it| has(&it.verbs, "list") && !it.name.contains('/'));
     let kinds = readable.map(|it| {
         let gvk = Gvk::new(group, version, &it.kind);
         Kind {
             resource: ResourceKind::new(gvk, &it.name, scope(it.namespaced)),
             singular: singular(&it.singular_name, &it.kind),
             short_names: it.short_names.unwrap_or_default(),
+            is_watchable: has(&it.verbs, "watch"),
         }
     });
     kinds.collect()

@@ -9,13 +9,15 @@ use super::discovery::served;
 /// The length of the common prefix from which on a kind is suggested.
 const ALIKE: usize = 3;
 
-/// A kind that can be listed and watched.
+/// A kind that can be listed.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Kind {
     pub(super) resource: ResourceKind,
     /// The name of one of them, as `pod`.
     pub(super) singular: String,
     pub(super) short_names: Vec<String>,
+    /// Whether it can be watched, as caches need it.
+    pub(super) is_watchable: bool,
 }
 
 impl Kind {
@@ -61,7 +63,8 @@ fn choose(kinds: &[Kind], name: &str) -> Result<Kind> {
     let Some(first) = called.first() else {
         let lower = name.to_lowercase();
         let stem = lower.split('.').next().unwrap_or_default();
-        let mut all: Vec<String> = kinds.iter().map(Kind::full_name).collect();
+        let readable = kinds.iter().filter(|kind| kind.is_watchable);
+        let mut all: Vec<String> = readable.map(Kind::full_name).collect();
         all.sort();
         let start: String = stem.chars().take(ALIKE).collect();
         let is_near = |known: &&String| start.len() == ALIKE && known.contains(&start);
@@ -75,6 +78,12 @@ fn choose(kinds: &[Kind], name: &str) -> Result<Kind> {
     };
     // As in kubectl, the core group wins, and other groups must be named.
     if first.resource.gvk().group().is_empty() || called.len() == 1 {
+        if !first.is_watchable {
+            let name = first.full_name();
+            bail!(
+                "{name} can be listed and cannot be watched, so there is no cache of it to query; use kubectl get {name}"
+            );
+        }
         return Ok((*first).clone());
     }
     let names: Vec<String> = called.iter().map(|kind| kind.full_name()).collect();
@@ -100,7 +109,8 @@ mod tests {
         let both = &["list", "watch"][..];
         let group = |name: &str, resources: Vec<serde_json::Value>| json!({"metadata": {"name": name}, "versions": [{"version": "v1", "resources": resources}]});
         let document = json!({"kind": "APIGroupDiscoveryList", "items": [
-            group("", vec![resource("pods", "Pod", &["po"], both), resource("events", "Event", &["ev"], both)]),
+            group("", vec![resource("pods", "Pod", &["po"], both), resource("events", "Event", &["ev"], both),
+                resource("componentstatuses", "ComponentStatus", &["cs"], &["get", "list"])]),
             group("apps", vec![resource("deployments", "Deployment", &["deploy"], both), resource("reviews", "Review", &[], &["create"])]),
             group("events.k8s.io", vec![resource("events", "Event", &["ev"], both)]),
             group("a.dev", vec![resource("things", "Thing", &[], both)]),
@@ -154,6 +164,15 @@ mod tests {
             "deployments.extensions",
             "the cluster has no kind \"deployments.extensions\" that can be listed; did you mean deployments.apps?",
         );
+    }
+
+    #[test]
+    fn unwatchable_kind_is_an_error_of_its_own() {
+        let expected = "componentstatuses can be listed and cannot be watched, so there is no cache of it to query; use \
+                        kubectl get componentstatuses";
+        for name in ["componentstatuses", "cs"] {
+            check(name, expected);
+        }
     }
 
     #[test]

@@ -18,6 +18,8 @@ pub struct Cache {
     pub synced: bool,
     /// Whether the cache is synced, but has had no watch for more than five seconds.
     pub stale: bool,
+    /// How long a kind that was cached has not been served, in seconds.
+    pub blind: Option<f64>,
     /// While the cache is listing: the number of objects received.
     pub loaded: Option<usize>,
     /// While the cache is listing: the total number of objects, if known.

@@ -96,9 +96,12 @@ fn leases(factories: &[Member]) -> Found {
     result(&wrong.collect::<Vec<_>>())
 }
 
-/// Fails until all caches are synced.
+/// Fails until all caches have synced once, and names kinds that are not served any more.
+///
+/// Such a kind does not fail the check: its cache keeps its objects, and an optional CRD that is uninstalled must not
+/// take a program out of service that serves webhooks for other kinds.
 fn caches(factories: &[Member]) -> Found {
-    let mut wrong = Vec::new();
+    let (mut wrong, mut blind) = (Vec::new(), Vec::new());
     for member in factories {
         match member.phase() {
             FactoryPhase::Idle => wrong.push(member.named("the factory is not started")),
@@ -117,8 +120,14 @@ fn caches(factories: &[Member]) -> Found {
             }
             _ => {}
         }
+        for kind in member.factory.caches().status() {
+            if let Some(found) = &kind.blind {
+                blind.push(member.named(&format!("{} is {found}", kind.gvk)));
+            }
+        }
     }
-    result(&wrong)
+    result(&wrong)?;
+    Ok((!blind.is_empty()).then(|| blind.join("; ")))
 }
 
 /// Fails while a synced cache has been without a watch for too long.

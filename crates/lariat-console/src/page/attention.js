@@ -180,6 +180,15 @@ function ofCache(cache) {
       todo: `Handlers see an old state. ${advice(cache.lastError)}${retry}`,
     };
   }
+  if (cache.blind != null) {
+    return {
+      key: `blind ${address}`,
+      level: 'warn',
+      what: [kindLink(cache, { plain: true }), ` has not been served for ${seconds(cache.blind)}.`],
+      detail: error,
+      todo: 'Its cached objects stay as they were, and none counts as deleted. Handlers see an old state.',
+    };
+  }
   if (!cache.synced && cache.lastError) {
     return {
       key: `unsynced ${address}`,

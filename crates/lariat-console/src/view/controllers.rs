@@ -133,6 +133,7 @@ fn cache(context: &str, status: &KindStatus) -> api::Cache {
         phase: status.phase.to_string(),
         synced: status.phase == lariat_cache::Phase::Synced,
         stale: status.is_stale(),
+        blind: status.blind.as_ref().map(|it| it.lasts.as_secs_f64()),
         loaded,
         total,
         objects: status.objects,

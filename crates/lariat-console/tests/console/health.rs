@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
+use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
 use lariat_console::api::{Check, Health, Overview};
 use lariat_console::{Console, HealthCheck, Serve};
 use lariat_controller::{Context, HandlerResult, Outcome, SharedControllerFactory};
@@ -232,4 +233,44 @@ async fn a_lease_is_shown_with_its_holder() {
     assert_eq!((probe.status, &*probe.text), (200, "ok"));
     factory.stop().await.unwrap();
     server.ended().await;
+}
+
+/// An optional CRD that is uninstalled must not take a program out of service.
+#[tokio::test]
+async fn blind_kind_is_named_by_readiness_and_does_not_fail_it() {
+    let bench = Bench::new().await;
+    bench.idle("log");
+    bench.create("web").await;
+    bench.start().await;
+    answers(&bench, "/readyz", 200).await;
+    let unserved = Action::Refuse(Refusal::new(StatusCode::NOT_FOUND));
+    let unserved = bench
+        .cluster
+        .faults()
+        .add(Rule::new(unserved).resource("configmaps"));
+    bench.cluster.cut_watches();
+    let caches = until(async || {
+        let caches = check(&bench, "caches").await;
+        caches.message.is_some().then_some(caches)
+    })
+    .await;
+    assert!(caches.ok);
+    let note = caches.message.expect("it was found");
+    assert!(
+        note.starts_with("v1 ConfigMap is not served for "),
+        "{note}"
+    );
+    assert_eq!(answers(&bench, "/readyz/caches", 200).await, "ok");
+    let overview: Overview = bench.client.get("/api/v1/overview").await.good();
+    let cache = &overview.caches[0];
+    assert!(cache.blind.is_some() && cache.objects == 1 && !cache.synced);
+    bench.cluster.faults().remove(unserved);
+    until(async || {
+        check(&bench, "caches")
+            .await
+            .message
+            .is_none()
+            .then_some(())
+    })
+    .await;
 }

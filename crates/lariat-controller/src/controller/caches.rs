@@ -7,7 +7,7 @@ use futures::future::select_all;
 use lariat_cache::{Informer, Phase};
 use lariat_core::Gvk;
 use parking_lot::Mutex;
-use tokio::time::{self, Instant};
+use tokio::time;
 
 use super::joined::{AnyRelation, Enqueuer, Joined};
 use crate::hot_loop::Detector;
@@ -16,7 +16,7 @@ use crate::payload::Queue;
 
 /// How long calls wait while the watch is upgraded from metadata to content.
 ///
-/// Afterwards objects are fetched one by one.
+/// It counts from the beginning of the upgrade. Afterwards objects are fetched one by one.
 const UPGRADE_PATIENCE: Duration = Duration::from_secs(20);
 
 /// How often a related kind that is not served is checked again.
@@ -40,8 +40,6 @@ pub(crate) struct Caches {
     detector: Arc<Detector>,
     /// The related kinds whose changes enqueue keys of this kind.
     related: Mutex<Vec<Joined>>,
-    /// When calls began to wait for the upgrade of the watch to content.
-    content_awaited: Mutex<Option<Instant>>,
 }
 
 impl Caches {
@@ -57,7 +55,6 @@ impl Caches {
             lanes,
             detector,
             related: Mutex::default(),
-            content_awaited: Mutex::default(),
         }
     }
 
@@ -158,7 +155,7 @@ impl Caches {
     /// Waits for the content of a related kind, and replays its objects.
     async fn read(&self, number: u64, informer: Informer) {
         // `false` means that the kind is not served. It may be later.
-        while !informer.synced().await {
+        while !informer.content_synced().await {
             time::sleep(MISSING_PERIOD).await;
         }
         let related = self.related.lock();
@@ -171,15 +168,13 @@ impl Caches {
     /// Returns the relations that call a handler and whose caches are not synced yet.
     pub(crate) fn unfilled(&self, handler: &str) -> Vec<u64> {
         let related = self.related.lock();
-        let concerning: Vec<(u64, Informer)> = related
+        let concerning: Vec<(u64, Read)> = related
             .iter()
             .filter(|joined| joined.relation.concerns(handler))
-            .map(|joined| (joined.relation.number(), joined.informer().clone()))
+            .map(|joined| (joined.relation.number(), Read::by(joined)))
             .collect();
         drop(related);
-        let unfilled = concerning
-            .into_iter()
-            .filter(|(_, informer)| !is_filled(informer));
+        let unfilled = concerning.into_iter().filter(|(_, read)| !read.is_filled());
         unfilled.map(|(number, _)| number).collect()
     }
 
@@ -187,12 +182,8 @@ impl Caches {
     ///
     /// They wait without occupying a worker, so other handlers are called meanwhile.
     pub(crate) fn is_content_coming(&self) -> bool {
-        let mut since = self.content_awaited.lock();
-        if !self.informer.is_upgrading() {
-            *since = None;
-            return false;
-        }
-        since.get_or_insert_with(Instant::now).elapsed() < UPGRADE_PATIENCE
+        let lasts = self.informer.upgrading_for();
+        lasts.is_some_and(|lasts| lasts < UPGRADE_PATIENCE)
     }
 
     /// Waits until the caches of some handler are synced, and queues its keys.
@@ -233,23 +224,22 @@ impl Caches {
     async fn related_filled(&self, lane: &Arc<Lane>) {
         while let Some(closed) = lane.hold().closed() {
             let passed = closed.since.elapsed();
-            let is_awaited = |informer: &Informer| match informer.status().phase {
-                Phase::Synced => false,
-                Phase::Missing => passed < MISSING_PATIENCE,
-                _ => true,
+            let is_awaited = |read: &Read| match read.informer.status().phase {
+                Phase::Missing | Phase::Unwatchable => passed < MISSING_PATIENCE,
+                _ => !read.is_filled(),
             };
             let related = self.related_of(&closed.relations);
-            let Some(informer) = related.into_iter().find(is_awaited) else {
+            let Some(read) = related.into_iter().find(is_awaited) else {
                 return;
             };
             if passed >= LONG && !closed.is_warned {
                 lane.hold().set_warned();
-                let error = informer.status().last_error;
-                self.warn_of_wait(lane, informer.gvk(), error.as_deref());
+                let error = read.informer.status().last_error;
+                self.warn_of_wait(lane, read.informer.gvk(), error.as_deref());
             }
             // The timeout covers a relation that is removed meanwhile, and a kind that turns out not to be served.
             tokio::select! {
-                true = informer.synced() => {}
+                true = read.filled() => {}
                 () = time::sleep(MISSING_PERIOD) => {}
             }
         }
@@ -266,21 +256,19 @@ impl Caches {
     }
 
     /// Returns the informers of those relations that still exist.
-    fn related_of(&self, numbers: &[u64]) -> Vec<Informer> {
+    fn related_of(&self, numbers: &[u64]) -> Vec<Read> {
         let related = self.related.lock();
         let wanted = related
             .iter()
             .filter(|joined| numbers.contains(&joined.relation.number()));
-        wanted.map(|joined| joined.informer().clone()).collect()
+        wanted.map(Read::by).collect()
     }
 
     /// Waits until the watch is upgraded to content, or the upgrade has taken too long.
     async fn content_settled(&self) {
-        let Some(since) = *self.content_awaited.lock() else {
-            return;
-        };
-        if let Ok(true) = time::timeout_at(since + UPGRADE_PATIENCE, self.informer.synced()).await {
-            *self.content_awaited.lock() = None;
+        if let Some(lasts) = self.informer.upgrading_for() {
+            let patience = UPGRADE_PATIENCE.saturating_sub(lasts);
+            let _ = time::timeout(patience, self.informer.content_synced()).await;
         }
     }
 
@@ -297,6 +285,30 @@ impl Caches {
     }
 }
 
-fn is_filled(informer: &Informer) -> bool {
-    informer.status().phase == Phase::Synced
+/// A related kind, as one relation reads it.
+struct Read {
+    informer: Informer,
+    needs_content: bool,
+}
+
+impl Read {
+    fn by(joined: &Joined) -> Self {
+        Self {
+            informer: joined.informer().clone(),
+            needs_content: joined.relation.needs_content(),
+        }
+    }
+
+    fn is_filled(&self) -> bool {
+        let lacks_content = || self.needs_content && self.informer.is_upgrading();
+        self.informer.status().phase == Phase::Synced && !lacks_content()
+    }
+
+    async fn filled(&self) -> bool {
+        if self.needs_content {
+            self.informer.content_synced().await
+        } else {
+            self.informer.synced().await
+        }
+    }
 }

@@ -18,6 +18,9 @@ pub(crate) trait AnyRelation: Send + Sync {
     /// Returns whether the relation enqueues keys for the handler of this name.
     fn concerns(&self, handler: &str) -> bool;
 
+    /// Returns whether it reads more of the related objects than their metadata.
+    fn needs_content(&self) -> bool;
+
     /// Subscribes to the related kind and starts to enqueue keys.
     fn join(self: Arc<Self>, target: Enqueuer) -> Joined;
 }

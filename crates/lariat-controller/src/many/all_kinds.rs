@@ -19,8 +19,8 @@ use crate::handler::{Context, Handler, HandlerOptions, HandlerResult};
 /// handles of the kind share.
 ///
 /// No start waits for these kinds, and a kind that cannot be listed does not delay others. If a group's server does not
-/// respond, its kinds are kept. A kind that is no longer served keeps its handler until its objects are deleted, for a
-/// minute at most.
+/// respond, its kinds are kept. A kind that is no longer served keeps its handler until its cached objects are deleted,
+/// or until another version of it has been served for a minute.
 ///
 /// ```no_run
 /// use lariat::{Context, HandlerResult, Metadata, Outcome, SharedControllerFactory};

@@ -26,7 +26,9 @@ const SURVEY_PERIOD: Duration = Duration::from_secs(300);
 /// It applies if the API server or one of its groups did not respond, and is doubled up to eight times the value.
 const RETRY_PERIOD: Duration = Duration::from_secs(2);
 
-/// How long a kind that is no longer served keeps its handler while it has objects.
+/// How long a kind that is no longer served keeps its handler while keys wait for it.
+///
+/// It also keeps it as long as objects are cached, unless its group serves another version.
 const LINGERING: Duration = Duration::from_secs(60);
 
 type Register = fn(&Arc<Slot>, NewHandler) -> Registration;
@@ -231,12 +233,18 @@ impl Follower {
                 return false;
             }
             // When a CRD is deleted, its objects are deleted too. The handler gets these deletions before it is
-            // removed.
+            // removed. As long as objects are cached, the kind may come back, and the next list then reports deletions
+            // to the handler. If another version is served, it has a handler for the same objects.
             let since = *followed.gone_since.get_or_insert(now);
+            let has_lingered = now - since >= LINGERING;
             let core = followed.slot.in_use();
-            let is_empty = core.is_none_or(|core| core.is_idle());
-            let is_over = is_empty || now - since >= LINGERING;
-            lingers |= !is_over;
+            let has_objects = core
+                .as_ref()
+                .is_some_and(|core| !core.informer().store().is_empty());
+            let is_idle = core.is_none_or(|core| core.is_idle());
+            let may_come_back = has_objects && !has_other_version(served_kinds, gvk);
+            let is_over = is_idle || (has_lingered && !may_come_back);
+            lingers |= !is_over && !has_lingered;
             is_over
         });
         let gone = gone.map(|(_, followed)| followed).collect();
@@ -278,6 +286,12 @@ impl Follower {
         });
         refused.collect()
     }
+}
+
+/// Returns whether a kind is served in another version.
+fn has_other_version(served_kinds: &ServedKinds, gvk: &Gvk) -> bool {
+    let mut kinds = served_kinds.kinds.iter().map(ResourceKind::gvk);
+    kinds.any(|kind| kind.group() == gvk.group() && kind.kind() == gvk.kind())
 }
 
 impl Followed {

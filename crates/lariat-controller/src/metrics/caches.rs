@@ -74,6 +74,14 @@ fn reflectors(caches: &[Cached], out: &mut Output<'_>) -> fmt::Result {
             kind.interrupted.unwrap_or_default().as_secs_f64()
         }),
     )?;
+    out.gauges(
+        "lariat_reflector_blind_seconds",
+        "Time for which a kind that was cached has not been served.",
+        each(caches, |kind| {
+            let lasts = kind.blind.as_ref().map(|blind| blind.lasts);
+            lasts.unwrap_or_default().as_secs_f64()
+        }),
+    )?;
     out.counters(
         "lariat_reflector_unreadable_total",
         "Objects and events that could not be read.",

@@ -80,7 +80,8 @@ impl<K: View> SharedController<K> {
     /// A relation that is added before the start delays the handlers of this kind until the other kind's cache is
     /// synced. A handler that is registered while the factory runs waits for the caches of its relations, without
     /// delaying other handlers; its [status](crate::HandlerStatus::waits_for_caches) shows that. After 30
-    /// seconds a warning is logged, and a kind that is not served counts as one without objects.
+    /// seconds a warning is logged, and a kind that is not served is read as it was cached: without objects, if it has
+    /// never synced.
     ///
     /// ```no_run
     /// use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
@@ -112,6 +113,10 @@ impl<V: View> AnyRelation for Relating<V> {
 
     fn concerns(&self, handler: &str) -> bool {
         self.relation.to.as_ref().is_none_or(|to| **to == *handler)
+    }
+
+    fn needs_content(&self) -> bool {
+        V::NEEDS_CONTENT
     }
 
     fn join(self: Arc<Self>, target: Enqueuer) -> Joined {

@@ -73,8 +73,9 @@ fn rows(controller: &ControllerStatus) -> Vec<Row> {
 
 fn kind(status: &ControllerStatus) -> Row {
     let (cache, queue) = (&status.cache, &status.queue);
-    let phase = match cache.interrupted {
-        Some(since) if cache.is_stale() => {
+    let phase = match (&cache.blind, cache.interrupted) {
+        (Some(blind), _) => blind.to_string(),
+        (None, Some(since)) if cache.is_stale() => {
             format!("{}, no watch for {}s", cache.phase, since.as_secs())
         }
         _ => cache.phase.to_string(),

@@ -293,6 +293,7 @@ counter lariat_reflector_reconnects_total{ctx,kind,reason}
 gauge lariat_reflector_last_event_age_seconds{ctx,kind}
 gauge lariat_reflector_synced{ctx,kind}
 gauge lariat_reflector_unwatched_seconds{ctx,kind}
+gauge lariat_reflector_blind_seconds{ctx,kind}
 counter lariat_reflector_unreadable_total{ctx,kind}
 counter rest_client_requests_total{ctx,code,method,host}
 histogram rest_client_request_duration_seconds_sum{ctx,verb,host}

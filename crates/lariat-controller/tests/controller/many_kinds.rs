@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, PostParams};
+use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
 use lariat_cache::Metadata;
 use lariat_cluster::faults::{Action, Refusal, Rule};
@@ -365,4 +365,58 @@ async fn a_scoped_handler_of_all_kinds_leaves_them_all() {
     assert!(registration.kinds().is_empty());
     assert!(bench.factory.status().is_empty());
     assert!(seen.of("ConfigMap").is_empty());
+}
+
+/// Serves versions of the CRD of a kind; `v1` is stored.
+async fn serve(bench: &Bench, kind: &str, versions: &[(&str, bool)]) {
+    let api: Api<CustomResourceDefinition> = Api::all(bench.cluster.client());
+    let spec = &crd(kind).spec;
+    let versions = versions.iter().map(|(name, served)| {
+        let mut version = spec.versions[0].clone();
+        (version.name, version.served) = ((*name).to_owned(), *served);
+        version.storage = *name == "v1";
+        version
+    });
+    let patch = json!({"spec": {"versions": versions.collect::<Vec<_>>()}});
+    let name = format!("{}.demo.dev", spec.names.plural);
+    api.patch(&name, &PatchParams::default(), &Patch::Merge(patch))
+        .await
+        .expect("patched");
+}
+
+#[tokio::test(start_paused = true)]
+async fn blind_kind_keeps_the_handler_of_all_kinds_for_its_objects() {
+    let bench = Bench::new().await;
+    let seen = Seen::default();
+    let ours = bench
+        .factory
+        .for_all_kinds(|kind| kind.gvk().group() == "demo.dev");
+    let registration = ours
+        .view()
+        .register_handler("audit", seen.handler())
+        .unwrap();
+    bench.start().await;
+    define(&bench, "Widget").await;
+    time::sleep(5 * SECOND).await;
+    create(&bench, "Widget", "a").await;
+    create(&bench, "Widget", "b").await;
+    settle().await;
+    serve(&bench, "Widget", &[("v1", false)]).await;
+    time::sleep(1200 * SECOND).await;
+    let exist = [("default/a".into(), true), ("default/b".into(), true)];
+    assert_eq!(seen.of("Widget"), exist);
+    assert_eq!(registration.kinds().len(), 1, "the kind may come back");
+    serve(&bench, "Widget", &[("v1", true)]).await;
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("demo.dev", "v1", "Widget"));
+    let api: Api<DynamicObject> =
+        Api::namespaced_with(bench.cluster.client(), "default", &resource);
+    api.delete("b", &DeleteParams::default()).await.unwrap();
+    time::sleep(600 * SECOND).await;
+    assert_eq!(seen.of("Widget")[2..], [("default/b".into(), false)]);
+
+    // Another version has a handler for the same objects.
+    serve(&bench, "Widget", &[("v1", false), ("v2", true)]).await;
+    time::sleep(600 * SECOND).await;
+    assert_eq!(registration.kinds(), [Gvk::new("demo.dev", "v2", "Widget")]);
+    assert_eq!(seen.of("Widget")[3..], [("default/a".into(), true)]);
 }

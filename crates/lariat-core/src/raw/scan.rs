@@ -133,6 +133,18 @@ impl<'a> Scan<'a> {
         scan.named(gvk)
     }
 
+    /// Refuses an object that [names another kind](Self::is_of_another_kind).
+    ///
+    /// # Errors
+    ///
+    /// If the object names another kind than `gvk`.
+    pub fn of_kind(self, gvk: &Gvk) -> Result<Self, RawObjectError> {
+        if self.is_of_another_kind(gvk) {
+            return Err(RawObjectError::new(gvk, "it is of another kind"));
+        }
+        Ok(self)
+    }
+
     /// Checks that the object has a name.
     fn named(self, gvk: &Gvk) -> Result<Self, RawObjectError> {
         if self.metadata.name.is_empty() {
@@ -164,6 +176,28 @@ impl<'a> Scan<'a> {
             parts: None,
             key: None,
         })
+    }
+
+    /// Returns whether the object names another kind than `gvk`.
+    ///
+    /// An object without `kind`, a `PartialObjectMetadata`, and JSON of an unusual form name none.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lariat::Gvk;
+    /// use lariat_core::Scan;
+    ///
+    /// let pod = Gvk::new("", "v1", "Pod");
+    /// let scan = Scan::new(br#"{"kind":"Secret","metadata":{"name":"a"}}"#, &pod)?;
+    /// assert!(scan.is_of_another_kind(&pod));
+    /// # Ok::<(), lariat::core::RawObjectError>(())
+    /// ```
+    #[must_use]
+    pub fn is_of_another_kind(&self, gvk: &Gvk) -> bool {
+        let named = self.parts.as_ref().and_then(|parts| parts.kind);
+        let name = named.and_then(|json| json.strip_prefix(b"\"")?.strip_suffix(b"\""));
+        !self.partial && name.is_some_and(|name| name != gvk.kind().as_bytes())
     }
 
     /// Returns the JSON text of the object.

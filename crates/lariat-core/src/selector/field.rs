@@ -60,6 +60,31 @@ impl FieldSelector {
             .all(|term| (field(&term.path) == term.value) == term.equal)
     }
 
+    /// Returns whether an object matches; `None` if a value decides that is not known.
+    ///
+    /// `field` returns the value at a path, if it knows it.
+    ///
+    /// ```
+    /// use lariat::core::FieldSelector;
+    ///
+    /// let selector: FieldSelector = "metadata.name!=web,status.phase=Running".parse()?;
+    /// let named = |name| selector.matches_known(|path| (path == "metadata.name").then_some(name));
+    /// assert_eq!(named("web"), Some(false));
+    /// assert_eq!(named("api"), None);
+    /// # Ok::<(), lariat::core::SelectorError>(())
+    /// ```
+    pub fn matches_known<'a>(&self, field: impl Fn(&str) -> Option<&'a str>) -> Option<bool> {
+        let mut known = Some(true);
+        for term in &self.terms {
+            match field(&term.path).map(|value| (value == term.value) == term.equal) {
+                Some(false) => return Some(false),
+                Some(true) => {}
+                None => known = None,
+            }
+        }
+        known
+    }
+
     /// Iterates over the paths of the selector's terms.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.terms.iter().map(|term| &*term.path)

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use kube::api::{DeleteParams, GetParams, Patch, PatchParams, PostParams};
 use kube::core::Request;
-use lariat_cache::{Cache, KindClient, Query, View};
+use lariat_cache::{Cache, KindClient, Phase, Query, View};
 use lariat_controller::SharedController;
 use lariat_core::{Gvk, ObjectKey, RawObject, ResourceKind, Scope, path_segment, without_values};
 use serde::Serialize;
@@ -174,6 +174,10 @@ impl<K: View> CachedApi<K> {
     pub(super) async fn synced(&self) -> Result<&Cache<K>, ApiError> {
         match self.cache.readable_within(self.sync_timeout).await {
             Some(true) => Ok(&self.cache),
+            // The reason of a kind that cannot be watched is in its status.
+            Some(false) if self.cache.status().phase == Phase::Unwatchable => {
+                Err(self.not_synced())
+            }
             Some(false) => Err(ApiError::not_served(self.gvk())),
             None => Err(self.not_synced()),
         }

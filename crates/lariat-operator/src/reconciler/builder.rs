@@ -284,8 +284,8 @@ impl<K: View> Reconciler<K> {
     /// **Selections.** Deleted means removed from the cache. An object that leaves the
     /// [selection](lariat_cache::Selection) of its kind, for example by a change of its labels, counts as deleted
     /// although it still exists. With a selection, check the API server
-    /// ([`CachedApi::get_live`](crate::CachedApi::get_live)) before you delete resources of the object. A kind that the
-    /// API server has not served for 30 seconds, because its CRD was deleted, loses all its objects at once.
+    /// ([`CachedApi::get_live`](crate::CachedApi::get_live)) before you delete resources of the object. A kind that is
+    /// not served any more loses no object on that account.
     ///
     /// **Retries.** It is called again only after a retryable error or a panic; a delay that it returns is ignored. If
     /// it fails, the other object of the name is reconciled all the same, and from the second attempt on it is

@@ -1,11 +1,12 @@
 //! Tests of deletions, and of successors of the same name.
 
+use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
 use lariat_controller::{HandlerError, HandlerOptions, HandlerResult, Outcome, Predicate};
 use lariat_operator::Reconcile;
 use serde_json::json;
 use tokio::time;
 
-use crate::bench::{Bench, SECOND, Widget, settle};
+use crate::bench::{Bench, SECOND, Widget, key, settle};
 use crate::reconciling::Log;
 
 #[tokio::test(start_paused = true)]
@@ -254,4 +255,53 @@ async fn the_successor_is_called_again_when_it_asked_for_whatever_comes_of_the_e
     log.take();
     time::sleep(51 * SECOND).await;
     assert_eq!(log.take(), ["is 2"]);
+}
+
+/// As when an operator takes "not listed any more" for "deleted", and removes what the objects stand for.
+#[tokio::test(start_paused = true)]
+async fn unserved_kind_calls_neither_on_deleted_nor_reconcilers() {
+    let bench = Bench::new().await;
+    let log = Log::default();
+    let (seen, gone) = (log.clone(), log.clone());
+    bench
+        .operator
+        .reconciler("sizes", &bench.widgets)
+        .on_deleted(move |cx: Reconcile<Widget>| {
+            gone.add(format!("{} is gone", cx.key().name()));
+            async { Ok(Outcome::done()) }
+        })
+        .register(move |cx: Reconcile<Widget>| {
+            seen.add(format!("{} is {}", cx.key().name(), cx.object().spec.size));
+            async { Ok(Outcome::done()) }
+        })
+        .unwrap();
+    bench.start().await;
+    bench.create("a", 1).await;
+    bench.create("b", 2).await;
+    settle().await;
+    log.take();
+    let unserved = Action::Refuse(Refusal::new(StatusCode::NOT_FOUND));
+    let rule = Rule::new(unserved).resource("widgets");
+    let rule = bench.cluster.faults().add(rule);
+    bench.cluster.cut_watches();
+    time::sleep(1200 * SECOND).await;
+    let cache = bench.widgets.cache();
+    assert!(cache.status().blind.is_some() && cache.len() == 2);
+    assert_eq!(log.take(), [""; 0]);
+    // What is enqueued is reconciled with the last state.
+    bench.widgets.enqueue(&key("a"));
+    settle().await;
+    assert_eq!(log.take(), ["a is 1"]);
+    let error = bench
+        .operator
+        .api::<Widget>()
+        .get(&key("a"))
+        .await
+        .unwrap_err();
+    assert!(error.to_string().contains("Widget"), "{error}");
+    bench.cluster.faults().remove(rule);
+    bench.delete("b").await;
+    time::sleep(10 * SECOND).await;
+    assert_eq!(log.take(), ["b is gone"]);
+    assert!(cache.is_current());
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::own_writes::{LAST, list, state};
+use super::own_writes::{LAST, list, shown, state};
 use super::*;
 
 fn own_writes(store: &Store) -> (usize, usize) {
@@ -43,8 +43,8 @@ async fn a_watch_of_another_namespace_does_not_end_the_time_of_a_deletion() {
     }
     store.deleted(deleted.key(), deleted.uid(), None, LAST);
     tokio::time::advance(Duration::from_secs(90)).await;
-    store.watch_opened(other);
-    store.watch_opened(own);
+    assert!(!store.watch_opened(other));
+    assert!(!store.watch_opened(own));
     let late = vec![Delta::Present(deleted)];
     assert_eq!(changes(&store, late), Vec::<String>::new());
 }
@@ -59,7 +59,7 @@ async fn deletions_are_forgotten_though_no_watch_lasts_for_a_minute() {
     });
     store.deleted(deleted.key(), deleted.uid(), None, LAST);
     for version in 3..13 {
-        store.watch_opened(None);
+        assert!(!store.watch_opened(None));
         tokio::time::advance(Duration::from_millis(100)).await;
         changes(&store, vec![Delta::Present(other(version))]);
         tokio::time::advance(Duration::from_millis(49_900)).await;
@@ -92,4 +92,35 @@ async fn a_list_in_progress_may_be_older_than_writes_of_long_ago() {
     }
     let remembered = own_writes(&store);
     assert!(remembered.0 <= 1_201, "{remembered:?}");
+}
+
+/// The server has the object again after an unnoticed restore, or has only promised to delete it.
+#[tokio::test(start_paused = true)]
+async fn dropped_state_after_deletion_requires_a_list_once_fence_ends() {
+    for (is_ended, is_opened) in [(false, false), (false, true), (true, false), (true, true)] {
+        let store = Store::default();
+        list(&store, 1, vec![state(1, 1)]);
+        assert!(!store.watch_opened(None));
+        store.deleted(state(1, 1).key(), state(1, 1).uid(), None, LAST);
+        let late = vec![Delta::Present(state(1, 2))];
+        assert_eq!(changes(&store, late), Vec::<String>::new());
+        if is_ended {
+            changes(&store, vec![Delta::Deleted(state(1, 3))]);
+        }
+        assert!(
+            !store.watch_progressed(None),
+            "the deletion may still arrive"
+        );
+        tokio::time::advance(Duration::from_secs(61)).await;
+        let requires = if is_opened {
+            assert_eq!(store.watch_progressed(None), !is_ended);
+            store.watch_opened(None)
+        } else {
+            store.watch_progressed(None)
+        };
+        assert_eq!(requires, !is_ended);
+        list(&store, 4, vec![state(1, 2)]);
+        assert_eq!(shown(&store), Some(2));
+        assert!(!store.watch_progressed(None), "it was listed");
+    }
 }

@@ -94,24 +94,29 @@ impl Sequence<'_> {
         self.wait(15_000, 20_000);
     }
 
-    /// Two outages of a resource, neither long enough for its objects to be dropped.
+    /// Two outages of a resource, of seconds or of minutes, with a stop in the first and a start in the second one.
     ///
-    /// Between them it is served for long enough that a running factory notices.
+    /// Its objects stay on the server, so none counts as deleted. Between the outages it is served for long enough that
+    /// a running factory notices.
     pub(super) fn not_served(&mut self) {
         // Handlers wait for the caches of a start, and see nothing of what a subscriber is given before.
         self.command(Verb::Subscribe, 0);
-        let first = self.random.u64(12_000..22_000);
+        let mut lasts = || {
+            let (least, most) = [(12_000, 22_000), (60_000, 180_000)][self.random.usize(..2)];
+            self.random.u64(least..most)
+        };
+        let (first, second) = (lasts(), lasts());
         let began = self.at;
         self.fault(FaultKind::NotServed, None, first);
         self.wait(4_000, first - 2_000);
-        self.command(Verb::Stop, 0);
-        // Counted from the first outage, which ends by itself after at most 22 s.
-        self.at = began + self.time(33_000, 40_000);
-        let second = self.random.u64(6_000..20_000);
+        if self.random.bool() {
+            self.command(Verb::Stop, 0);
+        }
+        self.at = began + self.time(first + 11_000, first + 18_000);
         self.fault(FaultKind::NotServed, None, second);
         self.wait(100, 2_000);
         self.command(Verb::Start, 0);
-        self.wait(25_000, 30_000);
+        self.wait(second + 5_000, second + 10_000);
     }
 
     pub(super) fn late_subscriber(&mut self, name: u16) {
