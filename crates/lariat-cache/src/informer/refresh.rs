@@ -12,6 +12,7 @@ use tokio::time;
 
 use super::core::Core;
 use crate::client::{Sent, is_missing};
+use crate::reflector::is_list_of;
 use crate::store::{Content, Query};
 
 /// The timeout of the API server's answer.
@@ -34,15 +35,21 @@ debug_as_description!(RefreshError);
 enum BadAnswer {
     #[error("no answer within {0:?}")]
     Late(Duration),
-    #[error("the answer is not a list")]
+    #[error("the answer is not a list of the kind")]
     NoList,
 }
 
 /// A list whose items are not decoded.
 #[derive(Deserialize)]
-pub(super) struct Items {
+#[serde(rename_all = "camelCase")]
+struct Items {
     #[serde(default)]
-    pub(super) items: Option<Vec<Box<RawValue>>>,
+    api_version: String,
+    #[serde(default)]
+    kind: String,
+    /// Null is an empty list of Go. An answer without items is not a list, so that nothing is missing in it.
+    #[serde(deserialize_with = "Option::deserialize")]
+    items: Option<Vec<Box<RawValue>>>,
 }
 
 impl Core {
@@ -131,7 +138,11 @@ impl Core {
         }
         let json = self.read_again(&path).await?.unwrap_or_default();
         let list: Result<Items, _> = serde_json::from_str(&json);
-        let list = list.map_err(|_| self.failed(BadAnswer::NoList))?;
+        let list = list.ok().filter(|list| {
+            // What another list does not contain would count as deleted.
+            is_list_of(self.gvk(), &list.api_version, &list.kind)
+        });
+        let list = list.ok_or_else(|| self.failed(BadAnswer::NoList))?;
         Ok(list.items.unwrap_or_default())
     }
 

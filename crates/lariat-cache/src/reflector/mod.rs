@@ -38,6 +38,7 @@ mod watch;
 
 pub(crate) use error::NOT_SERVED;
 pub(crate) use intake::Intake;
+pub(crate) use page::is_list_of;
 pub use policy::{Attempt, Decision, ReflectorPolicy};
 pub(crate) use reflector::{Exit, Reading, Reflector};
 pub(crate) use rereads::Rereads;

@@ -88,21 +88,19 @@ struct ListType<'a> {
     kind: Cow<'a, str>,
 }
 
-impl ListType<'_> {
-    fn is_of(&self, gvk: &Gvk) -> bool {
-        let (version, kind) = (&*self.api_version, &*self.kind);
-        match kind {
-            "PartialObjectMetadataList" => version.starts_with("meta.k8s.io/"),
-            // As written by hand.
-            "List" => true,
-            "Status" => false,
-            _ => {
-                let name = kind.strip_suffix("List");
-                // A CRD may choose the name of its list; the groups of CRDs have a dot.
-                let is_named = name == Some(gvk.kind()) || gvk.group().contains('.');
-                (kind.is_empty() || is_named)
-                    && (version.is_empty() || version == gvk.api_version())
-            }
+/// Returns whether a list that names a type may be of a kind; both parts may be empty.
+pub(crate) fn is_list_of(gvk: &Gvk, api_version: &str, kind: &str) -> bool {
+    match kind {
+        "PartialObjectMetadataList" => api_version.starts_with("meta.k8s.io/"),
+        // As written by hand.
+        "List" => true,
+        "Status" => false,
+        _ => {
+            let name = kind.strip_suffix("List");
+            // A CRD may choose the name of its list; the groups of CRDs have a dot.
+            let is_named = name == Some(gvk.kind()) || gvk.group().contains('.');
+            let is_version = api_version.is_empty() || api_version == gvk.api_version();
+            (kind.is_empty() || is_named) && is_version
         }
     }
 }
@@ -161,7 +159,7 @@ impl<'a> Page<'a> {
 
     /// Refuses a list of something else: the objects that it does not contain would count as deleted.
     pub(super) fn of_kind(self, gvk: &Gvk) -> Result<Self, ReflectorError> {
-        if self.named.is_of(gvk) {
+        if is_list_of(gvk, &self.named.api_version, &self.named.kind) {
             Ok(self)
         } else {
             Err(ReflectorError::OtherKind { verb: "list" })
