@@ -29,6 +29,7 @@
 mod credentials;
 mod diff;
 mod dry_run;
+mod fence;
 mod hash;
 mod json;
 mod key;
@@ -56,6 +57,7 @@ pub use causes::Causes;
 pub use credentials::without_credentials;
 pub use diff::{changed_fields, comparable, compare_fields, field_path};
 pub use dry_run::is_dry_run;
+pub use fence::{Fence, while_open};
 pub use hash::{FNV_OFFSET, fnv1a, fnv1a_32};
 pub use json::{JsonCursor, UnexpectedJson};
 pub use key::{ObjectKey, ParseKeyError};

@@ -91,6 +91,8 @@ pub(crate) struct Election {
     ///
     /// The next read will tell.
     is_in_doubt: bool,
+    /// Whether this process has held the lease since it was created.
+    has_held: bool,
     /// The number of renewals that had to read the lease first.
     slow_renewals: u64,
 }
@@ -104,6 +106,7 @@ impl Election {
             observed: None,
             pending: Pending::Nothing,
             is_in_doubt: false,
+            has_held: false,
             slow_renewals: 0,
         }
     }
@@ -267,8 +270,10 @@ impl Election {
         let record = Record::new(&self.identity, self.seconds, wall);
         match self.observed.as_ref().map(|observed| &observed.record) {
             None => record,
-            // A renewal keeps the acquisition; only a change of the holder counts as a transition.
-            Some(known) if self.is_mine(known) => Record {
+            // A renewal keeps the acquisition. An acquisition counts as a transition, also one by the last holder: an
+            // earlier process with this identity, or an earlier term of this one. client-go counts only changes of the
+            // holder, so that two terms of it may have the same number.
+            Some(known) if self.is_mine(known) && self.has_held => Record {
                 acquired: known.acquired,
                 transitions: known.transitions,
                 ..record
@@ -375,6 +380,7 @@ impl Election {
         self.observe(object, now);
         // The object that the server stored decides, not the one that was sent.
         if self.holds() {
+            self.has_held = true;
             Next::Held
         } else {
             Next::Failed

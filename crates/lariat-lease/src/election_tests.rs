@@ -440,3 +440,14 @@ fn tries_without_an_answer_are_no_suspension() {
     stage.advance(2 * SECOND);
     assert_eq!(stage.attempt(Some(&other), &[]), Next::Held);
 }
+
+/// An earlier process with the same identity, such as that of a StatefulSet.
+#[test]
+fn acquisition_by_last_holder_is_another_transition() {
+    let mut stage = Stage::new();
+    let own = stage.lease("me", 3);
+    assert_eq!(stage.attempt(Some(&own), &[]), Next::Held);
+    assert_eq!(stage.record().transitions, 4);
+    assert_eq!(stage.attempt(None, &[0]), Next::Held);
+    assert_eq!(stage.record().transitions, 4, "a renewal is none");
+}

@@ -8,8 +8,9 @@ use futures::future::BoxFuture;
 use http::{Method, Request, Response};
 use kube::Client;
 use kube::client::Body;
-use lariat_core::is_dry_run;
+use lariat_core::{Fence as _, is_dry_run, while_open};
 
+use crate::error::Fenced;
 use crate::leadership::Leadership;
 
 /// The error of the client's service.
@@ -20,52 +21,6 @@ const REVIEWS: [&str; 2] = [
     "/apis/authorization.k8s.io/",
     "/apis/authentication.k8s.io/",
 ];
-
-/// The error of a write that was refused or aborted without the leadership.
-///
-/// kube wraps it in [`kube::Error::Service`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fenced {
-    /// Namespace and name of the lease.
-    lease: String,
-    /// The write, for the message.
-    what: String,
-    /// Whether the request had been sent.
-    was_sent: bool,
-}
-
-impl Fenced {
-    /// Returns whether the request had been sent when the leadership ended.
-    ///
-    /// If so, it may have taken effect.
-    #[must_use]
-    pub fn was_sent(&self) -> bool {
-        self.was_sent
-    }
-}
-
-impl fmt::Display for Fenced {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            lease,
-            what,
-            was_sent,
-        } = self;
-        if *was_sent {
-            write!(
-                f,
-                "{what} was aborted: this process no longer holds the lease {lease}"
-            )
-        } else {
-            write!(
-                f,
-                "{what} was not sent: this process does not hold the lease {lease}"
-            )
-        }
-    }
-}
-
-impl Error for Fenced {}
 
 impl Leadership {
     /// Checks that this process may send a write now.
@@ -90,11 +45,7 @@ impl Leadership {
         if self.leads() {
             return Ok(());
         }
-        Err(Fenced {
-            lease: self.lease().to_owned(),
-            what: write.to_string(),
-            was_sent: false,
-        })
+        Err(Fenced::new(self.lease(), &write, false))
     }
 
     /// Creates a client whose writes are sent only while this process leads.
@@ -160,25 +111,17 @@ impl tower_service::Service<Request<Body>> for Fence {
             if is_dry_run {
                 return Ok(client.send(request).await?);
             }
-            let mut fenced = Fenced {
-                lease: leadership.lease().to_owned(),
-                what: format!("{} {}", request.method(), request.uri().path()),
-                was_sent: false,
-            };
-            // Checked when the future is polled, not when it is created: the process may be suspended in between.
-            if !leadership.leads() {
-                return Err(fenced.into());
+            let write = format!("{} {}", request.method(), request.uri().path());
+            // Taken when the future is polled, not when it is created: the process may be suspended in between.
+            let term = leadership.term();
+            if !term.leads() {
+                return Err(term.error(&write, false));
             }
-            tokio::select! {
-                // After a suspension both branches may be ready. The deadline is checked first, so that an answer is
-                // not taken for proof that this process still leads.
-                biased;
-                () = leadership.lost() => {
-                    // Dropping the request below closes it, but the server may have received it already.
-                    fenced.was_sent = true;
-                    Err(fenced.into())
-                }
-                answer = client.send(request) => Ok(answer?),
+            // An answer that arrives after the deadline is no proof that this process still leads. Dropping the request
+            // closes it, but the server may have received it already.
+            match while_open(&term, client.send(request)).await {
+                Some(answer) => Ok(answer?),
+                None => Err(term.error(&write, true)),
             }
         })
     }
@@ -187,10 +130,11 @@ impl tower_service::Service<Request<Body>> for Fence {
 /// Returns whether a request stores nothing on the server, as far as its head tells.
 fn is_read(request: &Request<Body>) -> bool {
     let (method, path) = (request.method(), request.uri().path());
-    let is_safe = [Method::GET, Method::HEAD, Method::OPTIONS].contains(method);
+    // A GET that starts a WebSocket runs a command in a pod.
+    let is_safe = [Method::GET, Method::HEAD, Method::OPTIONS].contains(method) && !is_call(path);
     let is_review = REVIEWS.iter().any(|group| path.starts_with(group));
     // A request to a proxy is passed on to a program, which has no dry run.
-    let is_dry_run = || !is_proxied(path) && is_dry_run_by_query(request);
+    let is_dry_run = || !is_proxied(path) && !is_call(path) && is_dry_run_by_query(request);
     is_safe || is_review || (*method != Method::DELETE && is_dry_run())
 }
 
@@ -216,6 +160,14 @@ async fn read_deletion(request: Request<Body>) -> Result<(Request<Body>, bool), 
         options => is_dry_run(options),
     };
     Ok((Request::from_parts(head, Body::from(options)), is_dry_run))
+}
+
+/// Returns whether a path is a call into a pod: `pods/NAME/exec` and the like.
+fn is_call(path: &str) -> bool {
+    let segments: Vec<&str> = path.split('/').collect();
+    segments
+        .windows(3)
+        .any(|part| matches!(part, ["pods", _, "exec" | "attach" | "portforward"]))
 }
 
 /// Returns whether a path is that of a proxy: `pods/NAME/proxy` and the like.

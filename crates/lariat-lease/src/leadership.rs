@@ -43,8 +43,8 @@ struct Inner {
     duration: Duration,
     /// The state of this process, for tasks that wait for changes.
     state: watch::Sender<LeadershipState>,
-    /// The current term; `None` unless this process leads. May have expired.
-    term: Mutex<Option<Term>>,
+    /// The terms of this process.
+    terms: Mutex<Terms>,
     /// The signature of the current term.
     signature: Mutex<Option<Arc<str>>>,
     /// The totals for the metrics.
@@ -69,15 +69,26 @@ pub enum LeadershipState {
     Ended,
 }
 
+/// The terms of a process.
+#[derive(Debug, Default)]
+struct Terms {
+    /// The current term; `None` unless this process leads. May have expired.
+    current: Option<Renewed>,
+    /// The number of terms that have begun.
+    begun: u64,
+}
+
 /// A term of leadership, as of its last renewal.
 #[derive(Debug, Clone, Copy)]
-struct Term {
+pub(crate) struct Renewed {
+    /// The number of the term in this process, from 1.
+    pub(crate) number: u64,
     /// The number of transitions of the lease.
     epoch: i32,
     /// When the last answered renewal was sent.
     renewed: Instant,
     /// When this process stops leading unless it renews the lease.
-    deadline: Instant,
+    pub(crate) deadline: Instant,
 }
 
 /// Totals since the elector was created.
@@ -122,7 +133,7 @@ impl Leadership {
             identity,
             duration,
             state,
-            term: Mutex::new(None),
+            terms: Mutex::default(),
             signature: Mutex::new(None),
             counters: Mutex::default(),
         };
@@ -144,23 +155,24 @@ impl Leadership {
     /// `None` if it does not lead.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        self.term().map(|term| term.deadline)
+        self.renewed_term().map(|term| term.deadline)
     }
 
     /// Returns the number of transitions of the lease.
     ///
-    /// `None` if this process does not lead. The number grows with each change of the holder, as long as the lease
-    /// object exists.
+    /// `None` if this process does not lead. The number grows with each acquisition, also by the last holder, as long
+    /// as the lease object exists. It is zero for a member of a ring.
     #[must_use]
     pub fn epoch(&self) -> Option<i32> {
-        self.term().map(|term| term.epoch)
+        self.renewed_term().map(|term| term.epoch)
     }
 
-    /// Returns a unique name of this term; `None` if this process does not lead.
+    /// Returns the name of this term; `None` if this process does not lead.
     ///
     /// Programs put it into what they write, to record who wrote it. For a leader it is namespace, name and epoch of
-    /// the lease: `shops/shop-operator#3`. For a member of a ring it is namespace and name of the member's lease:
-    /// `shops/shop-operator-1f0a93c4`.
+    /// the lease: `shops/shop-operator#3`. It is unique as long as the lease object is neither deleted nor restored
+    /// from a backup. For a member of a ring it is namespace and name of the member's lease, whose random suffix
+    /// differs in each term: `shops/shop-operator-1f0a93c4`.
     #[must_use]
     pub fn signature(&self) -> Option<Arc<str>> {
         let signature = self.inner.signature.lock().clone();
@@ -283,8 +295,8 @@ impl Leadership {
     /// ```
     pub fn check(&self, tolerance: Duration) -> Result<(), String> {
         let leads = matches!(*self.inner.state.borrow(), LeadershipState::Leading { .. });
-        // Not `term()`, which hides a term whose deadline has passed: finding such a term is the purpose of this check.
-        let Some(term) = self.inner.term.lock().filter(|_| leads) else {
+        // Not `renewed_term()`, which hides a term whose deadline has passed: this check looks for such a term.
+        let Some(term) = self.inner.terms.lock().current.filter(|_| leads) else {
             return Ok(());
         };
         let age = term.renewed.elapsed();
@@ -315,17 +327,20 @@ impl Leadership {
         }
     }
 
-    /// Returns the current term unless it has expired.
-    fn term(&self) -> Option<Term> {
-        self.inner
-            .term
-            .lock()
-            .filter(|term| Instant::now() < term.deadline)
+    /// Returns a receiver of the state of this process.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<LeadershipState> {
+        self.inner.state.subscribe()
+    }
+
+    /// Returns the current term, unless it has expired.
+    pub(crate) fn renewed_term(&self) -> Option<Renewed> {
+        let current = self.inner.terms.lock().current;
+        current.filter(|term| Instant::now() < term.deadline)
     }
 
     /// Sets the state to standby and records the holder.
     pub(crate) fn stands_by(&self, holder: Option<&Arc<str>>) {
-        *self.inner.term.lock() = None;
+        self.inner.terms.lock().current = None;
         let state = LeadershipState::Standby {
             holder: holder.cloned(),
         };
@@ -356,11 +371,7 @@ impl Leadership {
         slow: u64,
     ) -> bool {
         // Before the state changes, so that a task that is woken by the change finds the term.
-        *self.inner.term.lock() = Some(Term {
-            epoch,
-            renewed,
-            deadline,
-        });
+        self.inner.terms.lock().renew(epoch, renewed, deadline);
         let leading = LeadershipState::Leading { epoch };
         let is_new = self.inner.state.send_if_modified(|known| {
             let is_new = *known != leading;
@@ -378,8 +389,22 @@ impl Leadership {
     /// Ends the leadership, until the next run.
     pub(crate) fn end(&self) {
         // Cleared before the state changes: a task that is woken by the change must not see a term any more.
-        *self.inner.term.lock() = None;
+        self.inner.terms.lock().current = None;
         self.inner.state.send_replace(LeadershipState::Ended);
+    }
+}
+
+impl Terms {
+    /// Renews the current term, or begins one.
+    fn renew(&mut self, epoch: i32, renewed: Instant, deadline: Instant) {
+        let known = self.current.filter(|term| term.epoch == epoch);
+        self.begun += u64::from(known.is_none());
+        self.current = Some(Renewed {
+            number: known.map_or(self.begun, |term| term.number),
+            epoch,
+            renewed,
+            deadline,
+        });
     }
 }
 

@@ -41,6 +41,7 @@ mod election;
 
 mod elector;
 mod leadership;
+mod term;
 
 mod fence;
 
@@ -48,7 +49,7 @@ mod ring;
 
 pub use config::Lease;
 pub use elector::Elector;
-pub use error::LeaseError;
-pub use fence::Fenced;
+pub use error::{Fenced, LeaseError};
 pub use leadership::{Leadership, LeadershipState, LeaseStatus};
 pub use ring::{Permit, RingMember, ShardKey, Sharding, Shards, Share, WantedValues};
+pub use term::Term;
