@@ -62,9 +62,10 @@ mod warm;
 
 pub use cache::Cache;
 pub use client::{
-    ClientIdentity, ConnectError, GateDecision, Http2, IdentityError, KindClient, PendingWrite,
-    SharedClientFactory, WriteGate, WriteReceipt, WriteResult, WriteVerb, connect, from_config,
-    from_kubeconfig, from_kubeconfig_file, from_kubeconfig_text, is_missing, is_too_large,
+    ClientIdentity, ConnectError, FollowedBy, GateDecision, Http2, IdentityError, KindClient,
+    PendingWrite, SharedClientFactory, WriteGate, WriteReceipt, WriteResult, WriteVerb, connect,
+    from_config, from_kubeconfig, from_kubeconfig_file, from_kubeconfig_text, is_missing,
+    is_too_large,
     retry_after,
 };
 #[cfg(feature = "fuzzing")]

@@ -1,4 +1,4 @@
-//! Answers: timeouts, retries of refused requests, and errors.
+//! Answers: timeouts, retries of refused requests, fences, and errors.
 
 use std::error::Error;
 use std::time::Duration;
@@ -7,12 +7,16 @@ use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Collected, Limited};
 use kube::client::Body;
+use lariat_core::{Fence, while_open};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::time::{self, Instant};
 use tower::BoxError;
 
+use super::gate::Described;
+use super::multiplex;
 use super::request::{self, Length};
+use super::timed::AnswerBody;
 use crate::requests::CountedClient;
 
 /// The default timeout of an answer.
@@ -47,48 +51,141 @@ pub(super) struct NoAnswer {
     more: &'static str,
 }
 
+/// The error of an answer whose body did not end in time.
+#[derive(Debug, thiserror::Error)]
+#[error("{method} {path}: the answer of the API server ({status}) did not end within {after:?}")]
+pub(super) struct EndlessAnswer {
+    method: Method,
+    path: String,
+    status: StatusCode,
+    after: Duration,
+}
+
+/// The fence of a write.
+pub(super) struct Fenced<'a> {
+    pub(super) fence: &'a dyn Fence,
+    /// The write, for errors.
+    pub(super) write: Described<'a>,
+}
+
+/// The error of a request without an answer.
+pub(super) struct Unanswered {
+    pub(super) error: BoxError,
+    /// Whether the request may have been carried out.
+    pub(super) was_sent: bool,
+}
+
 /// Sends a request and waits for the head of its answer.
 ///
 /// A request that is refused with `Retry-After` is retried after that delay, within the timeout: after 429, because the
 /// API server did nothing, and after any 5xx if the request is a read. The `Status` of the last error contains its
-/// delay.
+/// delay. The timeout is for the body of the answer too.
 ///
 /// A request to a `proxy` subresource or into a pod is sent once, and its answer is returned unchanged: a 429 or 404
 /// may come from the program behind it.
+///
+/// The fence is asked before each attempt and whenever the attempt continues after a wait: for credentials, a
+/// connection, a free stream, or the answer. When it closes, the attempt is dropped, or the wait for the next one ends.
 pub(super) async fn send(
     client: &CountedClient,
-    mut request: Request<Body>,
+    request: Request<Body>,
     limit: Duration,
-) -> Result<Response<Body>, BoxError> {
+    fenced: Option<Fenced<'_>>,
+) -> Result<Response<AnswerBody>, Unanswered> {
     if request::is_passed_on(request.uri().path()) {
-        return Ok(client.send(request).await?);
+        let answer = attempt(client, request, fenced.as_ref()).await?;
+        return Ok(answer.map(AnswerBody::from));
     }
     let is_limited = !limit.is_zero() && Length::of(&request) == Length::Brief;
-    let limit = if is_limited { limit } else { Duration::MAX };
-    let until = Instant::now().checked_add(limit);
-    let no_answer = NoAnswer::to(&request, limit);
+    // A timeout that overflows the clock is none.
+    let until = is_limited
+        .then(|| Instant::now().checked_add(limit))
+        .flatten();
+    let Some(until) = until else {
+        let answer = tries(client, request, fenced.as_ref(), None).await?;
+        return Ok(explained(answer.map(AnswerBody::from)).await);
+    };
+    let unanswered = NoAnswer::to(&request, limit);
+    let answer = tries(client, request, fenced.as_ref(), Some(until));
+    let Ok(answer) = time::timeout_at(until, answer).await else {
+        return Err(Unanswered {
+            error: unanswered.into(),
+            was_sent: true,
+        });
+    };
+    let answer = answer?;
+    let endless = unanswered.without_end(answer.status());
+    Ok(explained(answer.map(|body| AnswerBody::until(body, until, endless))).await)
+}
+
+/// Sends a request, and again after each refusal that asks for it.
+async fn tries(
+    client: &CountedClient,
+    mut request: Request<Body>,
+    fenced: Option<&Fenced<'_>>,
+    until: Option<Instant>,
+) -> Result<Response<Body>, Unanswered> {
     let mut retries = RETRIES;
-    let answer = async {
-        loop {
-            let copy = request::copy(&request);
-            let method = request.method().clone();
-            let response = client.send(request).await?;
-            let delay = delay(&method, &response).filter(|_| retries > 0);
-            let (Some(copy), Some(delay)) = (copy, delay.filter(|delay| is_before(*delay, until)))
-            else {
-                return Ok::<_, BoxError>(response);
-            };
-            let status = response.status();
-            tracing::debug!(%status, ?delay, path = copy.uri().path(), "refused; retrying");
+    loop {
+        let copy = request::copy(&request);
+        let method = request.method().clone();
+        let response = attempt(client, request, fenced).await?;
+        let delay = delay(&method, &response).filter(|_| retries > 0);
+        let (Some(copy), Some(delay)) = (copy, delay.filter(|delay| is_before(*delay, until)))
+        else {
+            return Ok(response);
+        };
+        let status = response.status();
+        tracing::debug!(%status, ?delay, path = copy.uri().path(), "refused; retrying");
+        let wait = async {
             // A connection is reused only if its answer was read to the end.
             read(response.into_body()).await;
             time::sleep(delay).await;
-            request = copy;
-            retries -= 1;
-        }
+        };
+        while_admitted(fenced, false, wait).await?;
+        request = copy;
+        retries -= 1;
+    }
+}
+
+/// Sends a request once.
+async fn attempt(
+    client: &CountedClient,
+    request: Request<Body>,
+    fenced: Option<&Fenced<'_>>,
+) -> Result<Response<Body>, Unanswered> {
+    let sent = while_admitted(fenced, true, client.send(request)).await?;
+    sent.map_err(|error| Unanswered {
+        was_sent: !was_not_sent(&error),
+        error: error.into(),
+    })
+}
+
+/// Runs a future while the fence is open; `sends` tells whether the future sends the request.
+async fn while_admitted<T>(
+    fenced: Option<&Fenced<'_>>,
+    sends: bool,
+    future: impl Future<Output = T>,
+) -> Result<T, Unanswered> {
+    let Some(Fenced { fence, write }) = fenced else {
+        return Ok(future.await);
     };
-    let response = time::timeout(limit, answer).await;
-    Ok(explained(response.map_err(|_| no_answer)??).await)
+    let refused = |was_sent| Unanswered {
+        error: fence.error(write, was_sent),
+        was_sent,
+    };
+    if !fence.is_open() {
+        return Err(refused(false));
+    }
+    let done = while_open(*fence, future).await;
+    done.ok_or_else(|| refused(sends))
+}
+
+/// Returns whether a failed request did not reach the API server.
+///
+/// True if no connection was established or signing failed. Any other request may have been carried out.
+fn was_not_sent(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Auth(_)) || multiplex::was_not_sent(error)
 }
 
 /// Returns the delay that the API server requests in an error.
@@ -159,6 +256,18 @@ impl NoAnswer {
     }
 }
 
+impl NoAnswer {
+    /// Returns the error of an answer that began in time and did not end.
+    fn without_end(self, status: StatusCode) -> EndlessAnswer {
+        EndlessAnswer {
+            method: self.method,
+            path: self.path,
+            status,
+            after: self.after,
+        }
+    }
+}
+
 fn is_read(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
 }
@@ -191,7 +300,7 @@ struct AnyStatus {
 /// Replaces the body of an error by a `Status`, unless it is one.
 ///
 /// kube can only parse a `Status`.
-async fn explained(response: Response<Body>) -> Response<Body> {
+async fn explained(response: Response<AnswerBody>) -> Response<AnswerBody> {
     let status = response.status();
     let is_refusal = status.is_client_error() || status.is_server_error();
     if !is_refusal || response.headers().contains_key(header::CONTENT_ENCODING) {
@@ -201,7 +310,7 @@ async fn explained(response: Response<Body>) -> Response<Body> {
     let body = read(body).await;
     let known = serde_json::from_slice::<AnyStatus>(&body);
     if known.is_ok_and(|known| known.kind == "Status") {
-        return Response::from_parts(parts, Body::from(body));
+        return Response::from_parts(parts, Body::from(body).into());
     }
     let seconds = asked_for(&Response::from_parts(parts.clone(), ())).map(|after| after.as_secs());
     // kube reads the delay of a `Status` as a `u32`.
@@ -220,11 +329,15 @@ async fn explained(response: Response<Body>) -> Response<Body> {
     let json = header::HeaderValue::from_static("application/json");
     parts.headers.insert(header::CONTENT_TYPE, json);
     parts.headers.remove(header::CONTENT_LENGTH);
-    Response::from_parts(parts, Body::from(made.to_string().into_bytes()))
+    Response::from_parts(parts, Body::from(made.to_string().into_bytes()).into())
 }
 
 /// Reads the body of an error; empty if it is cut off, too long or too slow.
-async fn read(body: Body) -> Bytes {
+async fn read<B>(body: B) -> Bytes
+where
+    B: http_body::Body<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
     let read = time::timeout(READ_TIMEOUT, Limited::new(body, READ).collect()).await;
     read.ok()
         .and_then(Result::ok)

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Request, StatusCode, Uri, header};
 use kube::client::Body;
-use lariat_core::{Gvk, LabelSelector, ObjectKey};
+use lariat_core::{Fence, Gvk, LabelSelector, ObjectKey};
 use serde_json::{Map, Value, json};
 use tower::BoxError;
 
@@ -43,7 +43,38 @@ pub trait WriteGate: Send + Sync + 'static {
     ///
     /// It is called on the task of the caller, which waits for it, so it must be quick.
     fn admit(&self, write: &PendingWrite<'_>) -> GateDecision;
+
+    /// Returns the fence of the write that was just admitted (default: none).
+    ///
+    /// It is called on the same task as [`admit`](Self::admit), unless the write is a dry run. The client asks the
+    /// fence right before each attempt and after every wait, and aborts the request when the fence closes.
+    fn fence(&self) -> Option<Box<dyn Fence>> {
+        None
+    }
+
+    /// Runs a function that applies the answer of a write to the caches (default: just that).
+    ///
+    /// A gate can set there on whose behalf the write was sent.
+    fn attribute(&self, publish: &mut dyn FnMut()) {
+        publish();
+    }
 }
+
+/// The writes that follow a write, as an extension of its request.
+///
+/// A write that must not remain alone, such as the deletion of an object that is created again, announces the others.
+/// So a gate can [decide about all of them](PendingWrite::followed_by) before the first one is sent. Each of them is
+/// still asked about when it is sent.
+///
+/// ```
+/// use lariat::cache::{FollowedBy, WriteVerb};
+///
+/// let mut request = http::Request::delete("/api/v1/namespaces/shop/configmaps/web").body(Vec::new())?;
+/// request.extensions_mut().insert(FollowedBy(&[WriteVerb::Create]));
+/// # Ok::<(), http::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FollowedBy(pub &'static [WriteVerb]);
 
 /// The decision of a gate about a write.
 #[non_exhaustive]
@@ -123,6 +154,7 @@ pub struct PendingWrite<'a> {
     write: &'a Write,
     /// The query of the request.
     query: &'a str,
+    followed_by: &'static [WriteVerb],
     observer: &'a dyn WriteObserver,
     /// The cache of the kind, once it was looked up.
     cache: OnceCell<Option<KindCache>>,
@@ -187,6 +219,14 @@ impl PendingWrite<'_> {
     #[must_use]
     pub fn is_dry_run(&self) -> bool {
         self.write.is_dry_run
+    }
+
+    /// Returns the verbs of the writes to the same object that follow.
+    ///
+    /// Empty unless the request [announces](FollowedBy) any.
+    #[must_use]
+    pub fn followed_by(&self) -> &'static [WriteVerb] {
+        self.followed_by
     }
 
     /// Returns the kind, if it is cached.
@@ -284,6 +324,25 @@ impl fmt::Debug for WriteResult<'_> {
     }
 }
 
+/// Describes a write, as [`PendingWrite`] does.
+pub(super) struct Described<'a> {
+    pub(super) write: &'a Write,
+    pub(super) observer: &'a dyn WriteObserver,
+}
+
+impl fmt::Display for Described<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pending = PendingWrite {
+            write: self.write,
+            query: "",
+            followed_by: &[],
+            observer: self.observer,
+            cache: OnceCell::new(),
+        };
+        pending.fmt(f)
+    }
+}
+
 /// Calls the gate and changes the request accordingly.
 ///
 /// `options` is the body of a deletion.
@@ -300,6 +359,10 @@ pub(super) fn pass(
     let pending = PendingWrite {
         write,
         query: request.uri().query().unwrap_or_default(),
+        followed_by: request
+            .extensions()
+            .get::<FollowedBy>()
+            .map_or(&[], |following| following.0),
         observer,
         cache: OnceCell::new(),
     };

@@ -1,7 +1,8 @@
 //! Clients: connecting to a cluster, and one handle per kind.
 //!
-//! `connect` reads a configuration (`kubeconfig`, `proxy`), `shared` is the factory of clients with one handle per kind. A request goes through
-//! `observed` (identity, gate, own writes), `answer` (timeout, retries) and `multiplex`, which selects a connection:
+//! `connect` reads a configuration (`kubeconfig`, `proxy`), `shared` is the factory of clients with one handle per kind.
+//! A request goes through `observed` (identity, gate, own writes), `answer` (timeout, retries, fence) and `multiplex`,
+//! which selects a connection:
 //! HTTP/2 from the `pool`, or HTTP/1.1 with `liveness` tests, for watches `driven` by their readers. `credentials` and
 //! `exec` sign requests; `dial`, `tls` and `socket` open connections.
 
@@ -28,6 +29,7 @@ mod shared;
 mod single;
 mod socket;
 mod span;
+mod timed;
 mod tls;
 mod too_large;
 mod url;
@@ -37,7 +39,7 @@ pub use answer::{is_missing, retry_after};
 pub use connect::{
     ConnectError, connect, from_config, from_kubeconfig, from_kubeconfig_file, from_kubeconfig_text,
 };
-pub use gate::{GateDecision, PendingWrite, WriteGate, WriteReceipt, WriteResult};
+pub use gate::{FollowedBy, GateDecision, PendingWrite, WriteGate, WriteReceipt, WriteResult};
 pub use identity::{ClientIdentity, IdentityError};
 pub use multiplex::Http2;
 pub(crate) use pool::Connection;

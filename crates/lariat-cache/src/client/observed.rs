@@ -1,6 +1,5 @@
-//! Observed clients: call a gate before writes and report successful writes.
+//! Observed clients: call a gate before writes, ask its fence, and report successful writes.
 
-use std::error::Error;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -10,14 +9,15 @@ use futures::future::BoxFuture;
 use http::{HeaderMap, HeaderValue, Request, Response, header};
 use http_body_util::BodyExt;
 use kube::client::Body;
+use lariat_core::Fence;
 use tower::{BoxError, Service};
 use tracing::{Instrument, Span};
 
-use super::answer;
-use super::gate::{self, WriteGate, WriteResult};
+use super::answer::{self, Fenced, Unanswered};
+use super::gate::{self, Described, WriteGate, WriteResult};
 use super::identity::ClientIdentity;
-use super::multiplex;
 use super::span;
+use super::timed::AnswerBody;
 use super::write::{OF_THE_OBJECT, Sent, Write, WriteObserver, WriteVerb};
 use crate::requests::CountedClient;
 
@@ -28,15 +28,47 @@ pub(super) struct Observed {
     pub(super) identity: ClientIdentity,
     pub(super) headers: HeaderMap,
     pub(super) observer: Arc<dyn WriteObserver>,
-    pub(super) gate: Arc<OnceLock<Arc<dyn WriteGate>>>,
-    /// The timeout for the head of an answer; zero means none.
+    pub(super) gate: GateOf,
+    /// The timeout of an answer; zero means none.
     pub(super) answer_timeout: Duration,
 }
 
+/// The gate of a client.
+#[derive(Clone)]
+pub(super) enum GateOf {
+    /// The gate of the factory, once it is set.
+    Factory(Arc<OnceLock<Arc<dyn WriteGate>>>),
+    /// The gate of the factory, without its fence.
+    Unfenced(Arc<OnceLock<Arc<dyn WriteGate>>>),
+    /// A gate of the client's own.
+    Own(Arc<dyn WriteGate>),
+}
+
+impl GateOf {
+    fn get(&self) -> Option<&dyn WriteGate> {
+        match self {
+            Self::Factory(gate) | Self::Unfenced(gate) => gate.get().map(|gate| &**gate),
+            Self::Own(gate) => Some(&**gate),
+        }
+    }
+
+    /// Returns the fence of a write that the gate has admitted.
+    ///
+    /// Dry runs and questions store nothing, so they need none.
+    fn fence(&self, write: Option<&Write>) -> Option<Box<dyn Fence>> {
+        let write = write.filter(|write| !write.is_dry_run && !gate::is_question(write));
+        write?;
+        match self {
+            Self::Unfenced(_) => None,
+            Self::Factory(_) | Self::Own(_) => self.get()?.fence(),
+        }
+    }
+}
+
 impl Service<Request<Body>> for Observed {
-    type Response = Response<Body>;
+    type Response = Response<AnswerBody>;
     type Error = BoxError;
-    type Future = BoxFuture<'static, Result<Response<Body>, BoxError>>;
+    type Future = BoxFuture<'static, Result<Response<AnswerBody>, BoxError>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
@@ -53,7 +85,7 @@ impl Service<Request<Body>> for Observed {
         let sending = Sending {
             client: self.client.clone(),
             observer: Arc::clone(&self.observer),
-            gate: Arc::clone(&self.gate),
+            gate: self.gate.clone(),
             limit: self.answer_timeout,
         };
         Box::pin(async move {
@@ -71,7 +103,7 @@ impl Service<Request<Body>> for Observed {
 struct Sending {
     client: CountedClient,
     observer: Arc<dyn WriteObserver>,
-    gate: Arc<OnceLock<Arc<dyn WriteGate>>>,
+    gate: GateOf,
     limit: Duration,
 }
 
@@ -81,7 +113,7 @@ impl Sending {
         mut request: Request<Body>,
         mut write: Option<Write>,
         span: &Span,
-    ) -> Result<Response<Body>, BoxError> {
+    ) -> Result<Response<AnswerBody>, BoxError> {
         let mut options = None;
         if let Some(write) = write.as_mut().filter(|write| write.is_deletion()) {
             // The options of a deletion, and so whether it is a dry run, are in its body.
@@ -93,31 +125,25 @@ impl Sending {
         }
         // Called here rather than when the request is created: this runs on the task of the caller.
         let receipt = match (&mut write, self.gate.get()) {
-            (Some(write), Some(gate)) => gate::pass(
-                &**gate,
-                &*self.observer,
-                write,
-                &mut request,
-                options.as_ref(),
-            )?,
+            (Some(write), Some(gate)) => {
+                gate::pass(gate, &*self.observer, write, &mut request, options.as_ref())?
+            }
             _ => None,
         };
         // Only a gate compares a dry run with the state before it, so only then is that state read.
         let is_dry_run = write.as_ref().is_some_and(|write| write.is_dry_run);
         let judged = write.as_ref().filter(|_| is_dry_run && receipt.is_some());
         let look = judged.and_then(|write| read_of(write, &request));
-        let live = live(&self.client, look).await;
-        // From here on only writes whose answer shows an object of the cache.
-        let write = write.filter(Write::shows);
-        // Before the request is sent: what the caches know now is older than the answer.
-        let sent = write
-            .as_ref()
-            .map(|write| Sent::now(write, &*self.observer));
-        let response = match answer::send(&self.client, request, self.limit).await {
+        let live = live(&self.client, look, self.limit).await;
+        // Before the request is sent: what the caches know now is older than the answer. Only for writes whose answer
+        // shows an object of the cache.
+        let sent = write.as_ref().filter(|write| write.shows());
+        let sent = sent.map(|write| Sent::now(write, &*self.observer));
+        let response = match self.send_fenced(request, write.as_ref()).await {
             Ok(response) => response,
-            Err(error) => {
+            Err(Unanswered { error, was_sent }) => {
                 // If the request may have reached the server, its result is unknown and the receipt is dropped.
-                let receipt = receipt.filter(|_| was_not_sent(&*error));
+                let receipt = receipt.filter(|_| !was_sent);
                 if let Some(receipt) = receipt {
                     receipt.ended(&WriteResult::NotSent);
                 }
@@ -126,7 +152,7 @@ impl Sending {
         };
         let status = response.status();
         span.record("status", status.as_u16());
-        let write = write.filter(|_| status.is_success());
+        let write = write.filter(|write| write.shows() && status.is_success());
         // Only then the body is buffered; other answers are streamed to the caller.
         let needs_body = write.is_some() || receipt.is_some();
         let (response, body) = if needs_body && is_json(&response) {
@@ -137,7 +163,7 @@ impl Sending {
         // Before the answer is returned: a caller that continues reads its own write from the cache.
         if let Some((write, body)) = write.zip(body.as_ref()) {
             span::creates(span, &write, body);
-            self.observer.wrote(&write, body, sent.unwrap_or_default());
+            self.publish(&write, body, sent.unwrap_or_default());
         }
         if let Some(receipt) = receipt {
             receipt.ended(&WriteResult::Answered {
@@ -148,6 +174,37 @@ impl Sending {
             });
         }
         Ok(response)
+    }
+
+    /// Sends a request while its fence is open, if it has one.
+    async fn send_fenced(
+        &self,
+        request: Request<Body>,
+        write: Option<&Write>,
+    ) -> Result<Response<AnswerBody>, Unanswered> {
+        let fence = self.gate.fence(write);
+        let fenced = fence.as_deref().zip(write);
+        let fenced = fenced.map(|(fence, write)| Fenced {
+            fence,
+            write: Described {
+                write,
+                observer: &*self.observer,
+            },
+        });
+        answer::send(&self.client, request, self.limit, fenced).await
+    }
+
+    /// Applies the answer of a write to the caches.
+    fn publish(&self, write: &Write, body: &[u8], sent: Sent) {
+        let mut sent = Some(sent);
+        let mut publish = || {
+            let sent = sent.take().unwrap_or_default();
+            self.observer.wrote(write, body, sent);
+        };
+        match self.gate.get() {
+            Some(gate) => gate.attribute(&mut publish),
+            None => publish(),
+        }
     }
 }
 
@@ -172,8 +229,12 @@ fn read_of<B>(write: &Write, request: &Request<B>) -> Option<Request<Body>> {
 }
 
 /// Reads an object; `None` if it does not exist or may not be read.
-async fn live(client: &CountedClient, read: Option<Request<Body>>) -> Option<Bytes> {
-    let answer = client.send(read?).await.ok()?;
+async fn live(
+    client: &CountedClient,
+    read: Option<Request<Body>>,
+    limit: Duration,
+) -> Option<Bytes> {
+    let answer = answer::send(client, read?, limit, None).await.ok()?;
     if !answer.status().is_success() {
         return None;
     }
@@ -181,23 +242,17 @@ async fn live(client: &CountedClient, read: Option<Request<Body>>) -> Option<Byt
     Some(body.to_bytes())
 }
 
-/// Returns whether a failed request did not reach the API server.
-///
-/// True if no connection was established or signing failed. Any other request may have been carried out.
-fn was_not_sent(error: &(dyn Error + 'static)) -> bool {
-    let is_unsigned = matches!(error.downcast_ref(), Some(kube::Error::Auth(_)));
-    is_unsigned || multiplex::was_not_sent(error)
-}
-
 /// Reads the body of an answer; returns the answer with an unread copy of it.
-async fn read(response: Response<Body>) -> Result<(Response<Body>, Option<Bytes>), BoxError> {
+async fn read(
+    response: Response<AnswerBody>,
+) -> Result<(Response<AnswerBody>, Option<Bytes>), BoxError> {
     let (parts, body) = response.into_parts();
     let bytes: Bytes = body.collect().await?.to_bytes();
-    let response = Response::from_parts(parts, Body::from(bytes.clone()));
+    let response = Response::from_parts(parts, Body::from(bytes.clone()).into());
     Ok((response, Some(bytes)))
 }
 
-fn is_json(response: &Response<Body>) -> bool {
+fn is_json<B>(response: &Response<B>) -> bool {
     let headers = response.headers();
     let json = headers
         .get(header::CONTENT_TYPE)

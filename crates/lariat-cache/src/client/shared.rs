@@ -15,7 +15,7 @@ use tokio::runtime::Handle;
 use super::answer::ANSWER_TIMEOUT;
 use super::gate::WriteGate;
 use super::identity::{ClientIdentity, IdentityError};
-use super::observed::Observed;
+use super::observed::{GateOf, Observed};
 use super::separate::Separate;
 use super::write::{KindCache, Sent, Write, WriteObserver};
 use crate::mapper::{MapperError, RestMapper, Served};
@@ -46,7 +46,7 @@ struct Clients {
     /// The base client; reflectors read through it.
     base: CountedClient,
     mapper: RestMapper,
-    /// The timeout for the head of an answer.
+    /// The timeout of an answer.
     answer_timeout: Duration,
     state: Mutex<ClientTable>,
     /// Notified of every write.
@@ -59,11 +59,14 @@ struct Clients {
 struct ClientTable {
     /// Weak, because a handle refers to the factory.
     kinds: HashMap<(Gvk, ClientIdentity), Weak<KindClient>>,
-    /// One client per identity, with the number of its last use.
-    clients: HashMap<ClientIdentity, (u64, Client)>,
+    /// One client per identity and fence, with the number of its last use.
+    clients: HashMap<(ClientIdentity, IsFenced), (u64, Client)>,
     /// Numbers the uses of clients.
     uses: u64,
 }
+
+/// Whether a client asks the fence of the factory's gate.
+type IsFenced = bool;
 
 /// For how many identities clients are kept.
 ///
@@ -79,12 +82,12 @@ impl SharedClientFactory {
 
     /// Creates a factory over a client, with a timeout for answers.
     ///
-    /// The timeout is for the head of an answer (default 65 seconds, a little more than the API server's own timeout;
-    /// zero means no timeout). Watches, followed logs, and calls into pods have no timeout.
+    /// The timeout is for the whole answer, head and body (default 65 seconds, a little more than the API server's own
+    /// timeout; zero means no timeout). Watches, followed logs, and calls into pods have no timeout.
     ///
     /// It includes retries of refused requests: a 429 with a `Retry-After`, or for reads a 5xx with one, is retried up
-    /// to ten times. A request that is not answered in time fails with [`kube::Error::Service`]; a write may have been
-    /// carried out nevertheless.
+    /// to ten times. A request that is not answered in time fails with [`kube::Error::Service`], and so does one whose
+    /// answer does not end in time; a write may have been carried out nevertheless.
     #[must_use]
     pub fn with_answer_timeout(client: Client, answer_timeout: Duration) -> Self {
         Self::counting(CountedClient::new(client), answer_timeout)
@@ -114,8 +117,9 @@ impl SharedClientFactory {
 
     /// Sets a gate that is called before each write through clients of this factory.
     ///
-    /// It applies to all kinds and identities, and to clients that were returned before. Only the first gate is set;
-    /// returns whether this is the one. A `SharedControllerFactory` sets one, which calls the gates of its handlers.
+    /// It applies to all kinds and identities, and to clients that were returned before, but not to those [with a gate
+    /// of their own](Self::client_with_gate). Only the first gate is set; returns whether this is the one. A
+    /// `SharedControllerFactory` sets one, which calls the gates of its handlers.
     pub fn set_gate(&self, gate: Arc<dyn WriteGate>) -> bool {
         self.shared.gate.set(gate).is_ok()
     }
@@ -133,7 +137,45 @@ impl SharedClientFactory {
     /// Panics outside a tokio runtime, if it is the first call.
     #[must_use]
     pub fn client(&self) -> Client {
-        self.client_of(ClientIdentity::default(), HeaderMap::new())
+        self.client_of(ClientIdentity::default(), HeaderMap::new(), true)
+    }
+
+    /// Returns the client for writes under an identity that need no fence.
+    ///
+    /// They ask the gate all the same. It is for writes that every replica may make, such as Events, CRDs and the configurations of webhooks.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the identity cannot be sent as headers.
+    ///
+    /// # Panics
+    ///
+    /// Panics outside a tokio runtime, if it is the first call for the identity.
+    pub fn unfenced_client_as(&self, identity: ClientIdentity) -> Result<Client, IdentityError> {
+        let headers = identity.headers()?;
+        Ok(self.client_of(identity, headers, false))
+    }
+
+    /// Creates a client under an identity whose writes a gate of its own decides about.
+    ///
+    /// The gate of the factory is not asked. Each call creates another client, which is a task until its last clone is
+    /// dropped.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the identity cannot be sent as headers.
+    ///
+    /// # Panics
+    ///
+    /// Panics outside a tokio runtime.
+    pub fn client_with_gate(
+        &self,
+        identity: ClientIdentity,
+        gate: Arc<dyn WriteGate>,
+    ) -> Result<Client, IdentityError> {
+        let headers = identity.headers()?;
+        assert_runtime();
+        Ok(self.make_client(identity, headers, GateOf::Own(gate)))
     }
 
     /// Returns the client for writes under an identity.
@@ -160,33 +202,40 @@ impl SharedClientFactory {
     /// Panics outside a tokio runtime, if it is the first call for the identity.
     pub fn client_as(&self, identity: ClientIdentity) -> Result<Client, IdentityError> {
         let headers = identity.headers()?;
-        Ok(self.client_of(identity, headers))
+        Ok(self.client_of(identity, headers, true))
     }
 
-    fn client_of(&self, identity: ClientIdentity, headers: HeaderMap) -> Client {
-        // Checked here: kube spawns a task, and its panic would not show where it comes from.
-        assert!(
-            Handle::try_current().is_ok(),
-            "a client of Lariat was requested outside a tokio runtime; call it inside \
-                 `#[tokio::main]`, or after `Runtime::enter`"
-        );
+    fn client_of(
+        &self,
+        identity: ClientIdentity,
+        headers: HeaderMap,
+        is_fenced: IsFenced,
+    ) -> Client {
+        assert_runtime();
         let mut state = self.shared.state.lock();
         state.uses += 1;
         let now = state.uses;
-        if let Some((used, client)) = state.clients.get_mut(&identity) {
+        let id = (identity, is_fenced);
+        if let Some((used, client)) = state.clients.get_mut(&id) {
             *used = now;
             return client.clone();
         }
-        let client = self.make_client(identity.clone(), headers);
+        let gate = Arc::clone(&self.shared.gate);
+        let gate = if is_fenced {
+            GateOf::Factory(gate)
+        } else {
+            GateOf::Unfenced(gate)
+        };
+        let client = self.make_client(id.0.clone(), headers, gate);
         let removed = state.make_room_for_client();
-        state.clients.insert(identity, (now, client.clone()));
+        state.clients.insert(id, (now, client.clone()));
         // The removed client is dropped after the lock is released: that ends a task of kube.
         drop(state);
         drop(removed);
         client
     }
 
-    fn make_client(&self, identity: ClientIdentity, headers: HeaderMap) -> Client {
+    fn make_client(&self, identity: ClientIdentity, headers: HeaderMap, gate: GateOf) -> Client {
         let base = self.shared.base.clone();
         let namespace = base.uncounted().default_namespace().to_owned();
         let observed = Observed {
@@ -194,7 +243,7 @@ impl SharedClientFactory {
             identity,
             headers,
             observer: Arc::new(Late(Arc::clone(&self.shared.observer))),
-            gate: Arc::clone(&self.shared.gate),
+            gate,
             answer_timeout: self.shared.answer_timeout,
         };
         Client::new(observed, namespace)
@@ -240,7 +289,7 @@ impl SharedClientFactory {
         let alive = state.kinds.values().filter(|kind| kind.strong_count() > 0);
         [
             TableSize::new("client handles", state.kinds.len(), alive.count()),
-            TableSize::new("clients", state.clients.len(), MOST_IDENTITIES + 1),
+            TableSize::new("clients", state.clients.len(), MOST_IDENTITIES + 2),
             TableSize::new("discovered groups", discovered, most),
         ]
     }
@@ -314,18 +363,18 @@ impl SharedClientFactory {
 impl ClientTable {
     /// Removes the least recently used client if there are too many.
     ///
-    /// The client without an identity is never removed.
+    /// The clients without an identity are never removed.
     fn make_room_for_client(&mut self) -> Option<(u64, Client)> {
         let others = self
             .clients
             .iter()
-            .filter(|(identity, _)| !identity.is_empty());
+            .filter(|((identity, _), _)| !identity.is_empty());
         if others.clone().count() < MOST_IDENTITIES {
             return None;
         }
         let oldest = others
             .min_by_key(|(_, (used, _))| *used)
-            .map(|(identity, _)| identity.clone())?;
+            .map(|(id, _)| id.clone())?;
         self.clients.remove(&oldest)
     }
 }
@@ -343,6 +392,17 @@ impl Drop for KindClient {
             state.kinds.remove(&id);
         }
     }
+}
+
+/// Panics outside a runtime.
+///
+/// kube spawns a task for each client, and its panic would not show where it comes from.
+fn assert_runtime() {
+    assert!(
+        Handle::try_current().is_ok(),
+        "a client of Lariat was requested outside a tokio runtime; call it inside \
+                 `#[tokio::main]`, or after `Runtime::enter`"
+    );
 }
 
 /// Forwards to an observer that is set after the client was created.
@@ -421,7 +481,7 @@ impl KindClient {
     #[must_use]
     pub fn client(&self) -> Client {
         let (identity, headers) = self.identity.clone();
-        self.factory.client_of(identity, headers)
+        self.factory.client_of(identity, headers, true)
     }
 
     /// Returns the client that reads caches.
@@ -570,9 +630,9 @@ mod tests {
         let state = clients.shared.state.lock();
         assert_eq!(state.clients.len(), MOST_IDENTITIES + 1);
         for kept in [ClientIdentity::default(), user(0), user(999)] {
-            assert!(state.clients.contains_key(&kept), "{kept:?}");
+            assert!(state.clients.contains_key(&(kept, true)));
         }
-        assert!(!state.clients.contains_key(&user(1)));
+        assert!(!state.clients.contains_key(&(user(1), true)));
     }
 
     #[tokio::test]

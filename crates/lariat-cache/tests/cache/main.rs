@@ -20,6 +20,8 @@ mod credentials_certificates;
 mod defects;
 mod factory;
 mod faults;
+#[cfg(unix)]
+mod fences;
 mod flight;
 mod gates;
 mod history;

@@ -1,15 +1,18 @@
 //! Which answers to own writes the caches take.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use lariat_cache::{
-    KindOptions, Selection, SharedCacheFactory, Source, SourceBody, SourceError, SourceRequest,
+    GateDecision, KindOptions, PendingWrite, Selection, SharedCacheFactory, Source, SourceBody,
+    SourceError, SourceRequest, WriteGate, WriteReceipt, WriteResult,
 };
-use lariat_core::Gvk;
+use lariat_cluster::faults::{Action, Rule};
+use lariat_core::{Gvk, describe};
 use serde_json::json;
-use tokio::time;
+use tokio::time::{self, Instant};
 
 use crate::bench::{MINUTE, cluster, config_maps};
 use crate::own_writes::{key, labelled, mute_cluster};
@@ -319,4 +322,77 @@ async fn deletion_is_left_to_the_watch_unless_it_is_certain() {
         let _ = api.delete("a", &DeleteParams::default()).await;
         assert_eq!(informer.store().is_empty(), is_deleted, "{answer}");
     }
+}
+
+/// A proxy may send the head of an answer, and then stall.
+#[tokio::test(start_paused = true)]
+async fn answer_timeout_covers_bodies_of_reads_and_writes() {
+    let cluster = mute_cluster().await;
+    let timeout = Duration::from_secs(5);
+    let builder = SharedCacheFactory::builder(cluster.client());
+    let factory = builder.answer_timeout(timeout).build();
+    let api: Api<ConfigMap> = Api::namespaced(factory.clients().client(), "default");
+    let slow = || {
+        Rule::new(Action::Bandwidth(1))
+            .resource("configmaps")
+            .times(1)
+    };
+    let map = |name: &str| -> ConfigMap {
+        serde_json::from_value(json!({"metadata": {"name": name}})).unwrap()
+    };
+    let create = async |name| {
+        api.create(&PostParams::default(), &map(name))
+            .await
+            .map(drop)
+    };
+    create("a").await.unwrap();
+    let get = async || api.get("a").await.map(drop);
+    for (verb, method) in [("create", "POST"), ("get", "GET")] {
+        cluster.faults().add(slow().verb(verb));
+        let began = Instant::now();
+        let answer = if verb == "create" {
+            create("b").await
+        } else {
+            get().await
+        };
+        let error = describe(&answer.unwrap_err()).to_string();
+        assert_eq!(began.elapsed(), timeout, "virtual time");
+        assert!(error.contains(&format!("{method} /api/v1")), "{error}");
+        assert!(error.contains("did not end within 5s"), "{error}");
+    }
+    // The write was carried out, and its answer was good.
+    get().await.unwrap();
+    assert!(api.get_opt("b").await.unwrap().is_some());
+}
+
+/// A gate compares a dry run with the live object, which it reads first.
+#[tokio::test(start_paused = true)]
+async fn dry_run_is_sent_although_live_object_stalls() {
+    struct DryRuns;
+    impl WriteGate for DryRuns {
+        fn admit(&self, _: &PendingWrite<'_>) -> GateDecision {
+            GateDecision::DryRun(Box::new(Ignores))
+        }
+    }
+    struct Ignores;
+    impl WriteReceipt for Ignores {
+        fn ended(self: Box<Self>, _: &WriteResult<'_>) {}
+    }
+    let cluster = mute_cluster().await;
+    let builder = SharedCacheFactory::builder(cluster.client());
+    let factory = builder.answer_timeout(Duration::from_secs(5)).build();
+    let api: Api<ConfigMap> = Api::namespaced(factory.clients().client(), "default");
+    let map = serde_json::from_value(json!({"metadata": {"name": "a"}})).unwrap();
+    api.create(&PostParams::default(), &map).await.unwrap();
+    assert!(factory.clients().set_gate(Arc::new(DryRuns)));
+    let slow = Rule::new(Action::Bandwidth(1))
+        .resource("configmaps")
+        .verb("get");
+    cluster.faults().add(slow);
+    let patch = Patch::Merge(json!({"data": {"key": "value"}}));
+    let began = Instant::now();
+    api.patch("a", &PatchParams::default(), &patch)
+        .await
+        .unwrap();
+    assert_eq!(began.elapsed(), Duration::from_secs(5), "virtual time");
 }

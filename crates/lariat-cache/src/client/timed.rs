@@ -1,0 +1,73 @@
+//! Bodies of answers that must end in time.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use kube::client::Body;
+use tokio::time::{Instant, Sleep, sleep_until};
+use tower::BoxError;
+
+use super::answer::EndlessAnswer;
+
+/// The body of an answer, which may have a deadline.
+pub(super) struct AnswerBody {
+    body: Body,
+    limit: Option<Limit>,
+}
+
+/// The deadline of a body.
+struct Limit {
+    deadline: Pin<Box<Sleep>>,
+    /// The error; `None` once it was returned.
+    error: Option<EndlessAnswer>,
+}
+
+impl AnswerBody {
+    /// Returns a body that fails with the error if it has not ended at the deadline.
+    pub(super) fn until(body: Body, until: Instant, error: EndlessAnswer) -> Self {
+        let limit = Limit {
+            deadline: Box::pin(sleep_until(until)),
+            error: Some(error),
+        };
+        Self {
+            limit: (!body.is_end_stream()).then_some(limit),
+            body,
+        }
+    }
+}
+
+impl From<Body> for AnswerBody {
+    /// Returns a body without a deadline.
+    fn from(body: Body) -> Self {
+        Self { body, limit: None }
+    }
+}
+
+impl HttpBody for AnswerBody {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        // Checked also if there is data: one byte now and then must not keep the answer alive.
+        if let Some(limit) = &mut self.limit
+            && limit.deadline.as_mut().poll(cx).is_ready()
+        {
+            return Poll::Ready(limit.error.take().map(|error| Err(error.into())));
+        }
+        let frame = Pin::new(&mut self.body).poll_frame(cx);
+        frame.map(|frame| frame.map(|frame| frame.map_err(BoxError::from)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
