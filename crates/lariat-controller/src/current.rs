@@ -1,49 +1,49 @@
-//! The handler call that the current task runs, and the gates on its writes.
+//! The handler call that the current task runs.
+//!
+//! It attributes writes and enqueues to their call. The authority to write is not here: the [clients](crate::clients)
+//! of a call have it, wherever they are used.
 
 use std::future::Future;
 use std::sync::Arc;
 
-use lariat_cache::{CachedObject, GateDecision, OwnWrite, PendingWrite, WriteGate};
+use lariat_cache::{CachedObject, OwnWrite};
 use lariat_core::{CausingRun, Gvk, ObjectKey, Subject};
-use lariat_lease::Leadership;
+use lariat_lease::Term;
 
-use crate::gate::Gated;
+use crate::gate::{Gate, GatedCall};
 use crate::hot_loop::{ChainRun, Write, since_progress};
-use crate::written;
 
 tokio::task_local! {
     static CURRENT: Caller;
 }
 
-/// The handler call that a task runs.
+/// A handler call, with the authority of its writes.
 #[derive(Clone)]
 pub(crate) struct Caller {
-    gvk: Gvk,
-    key: ObjectKey,
-    handler: Arc<str>,
-    run: u64,
+    pub(crate) gvk: Gvk,
+    pub(crate) key: ObjectKey,
+    pub(crate) handler: Arc<str>,
+    pub(crate) run: u64,
     /// The length of the chain that led to the run, since its last progress.
     pub(crate) chain: u32,
     /// The run as a step of that chain, if it is part of one.
     pub(crate) step: Option<Arc<ChainRun>>,
-    /// The call, if gates check the handler's writes.
-    gated: Option<Gated>,
-    /// The leadership that the call needs, if any.
-    leadership: Option<Leadership>,
+    /// The gates of the handler.
+    pub(crate) gates: Arc<[Arc<dyn Gate>]>,
+    /// The object that the handler was called for, for its gates; for a deleted one the last state.
+    pub(crate) object: Option<Arc<CachedObject>>,
+    /// The term in which the call may write; `None` without an election.
+    pub(crate) term: Option<Term>,
 }
 
 impl Caller {
-    /// Describes the call of a handler in the run with this number.
-    pub(crate) fn new(gvk: Gvk, key: ObjectKey, handler: Arc<str>, run: u64) -> Self {
-        Self {
-            gvk,
-            key,
-            handler,
-            run,
-            chain: 0,
-            step: None,
-            gated: None,
-            leadership: None,
+    /// Returns the call as gates see it.
+    pub(crate) fn gated(&self) -> GatedCall<'_> {
+        GatedCall {
+            gvk: &self.gvk,
+            handler: &self.handler,
+            key: &self.key,
+            object: self.object.as_ref(),
         }
     }
 
@@ -74,25 +74,6 @@ impl Caller {
             object,
             run: self.run,
         })
-    }
-
-    /// Sets the chain that led to the run, and the run as a step of it.
-    pub(crate) fn in_chain(self, chain: u32, step: Option<Arc<ChainRun>>) -> Self {
-        Self {
-            chain,
-            step,
-            ..self
-        }
-    }
-
-    /// Sets the gates to ask before the call writes.
-    pub(crate) fn gated(self, gated: Option<Gated>) -> Self {
-        Self { gated, ..self }
-    }
-
-    /// Allows writes of the call only while this process leads.
-    pub(crate) fn led_by(self, leadership: Option<Leadership>) -> Self {
-        Self { leadership, ..self }
     }
 
     /// Returns the chain length of a run caused by what the call writes or enqueues.
@@ -146,16 +127,23 @@ pub(crate) fn caller() -> Option<Caller> {
     CURRENT.try_with(Caller::clone).ok()
 }
 
-/// Returns the handler's kind and its gates, if the current task runs a gated call.
-pub(crate) fn gated() -> Option<(Gvk, Gated)> {
-    let gated = |caller: &Caller| Some((caller.gvk().clone(), caller.gated.clone()?));
-    CURRENT.try_with(gated).ok().flatten()
+/// Calls a function with the call that the current task runs, if any.
+pub(crate) fn with<T>(act: impl FnOnce(Option<&Caller>) -> T) -> T {
+    let mut act = Some(act);
+    let called = CURRENT.try_with(|caller| act.take().map(|act| act(Some(caller))));
+    called.ok().flatten().unwrap_or_else(|| {
+        let act = act.take().expect("it was not called outside of a call");
+        act(None)
+    })
 }
 
-/// Returns the leadership that the call on this task needs, if any.
-pub(crate) fn leadership() -> Option<Leadership> {
-    let leadership = |caller: &Caller| caller.leadership.clone();
-    CURRENT.try_with(leadership).ok().flatten()
+/// Runs a function with `caller` as the current call, unless the task runs a call.
+pub(crate) fn attribute(caller: &Caller, act: &mut dyn FnMut()) {
+    if is_in_call() {
+        act();
+    } else {
+        CURRENT.sync_scope(caller.clone(), act);
+    }
 }
 
 /// Returns whether the current task runs a handler.
@@ -167,26 +155,4 @@ pub(crate) fn is_in_call() -> bool {
 pub(crate) fn is_about(gvk: &Gvk, key: &ObjectKey) -> bool {
     let is_it = |caller: &Caller| *caller.gvk() == *gvk && *caller.key() == *key;
     CURRENT.try_with(is_it).unwrap_or(false)
-}
-
-/// The write gate of all clients of a factory.
-///
-/// It asks the gates of the handler that runs on this task. A process that no longer leads may not write, whatever the
-/// gates decide.
-pub(crate) struct ByHandler;
-
-impl WriteGate for ByHandler {
-    fn admit(&self, write: &PendingWrite<'_>) -> GateDecision {
-        written::note(write);
-        // The fence comes first: a handler that was suspended beyond the renew deadline must not write, since another
-        // process may lead by now. Asked for each write, because the lease may be lost in the middle of a call.
-        let fenced = leadership().and_then(|it| it.admit(write).err());
-        if let Some(fenced) = fenced {
-            return GateDecision::Refuse(Box::new(fenced));
-        }
-        match gated() {
-            Some((gvk, gated)) => gated.admit(&gvk, write),
-            None => GateDecision::Pass,
-        }
-    }
 }

@@ -58,6 +58,7 @@ mod written;
 
 mod hot_loop;
 
+mod clients;
 mod current;
 
 mod handler;
@@ -86,7 +87,7 @@ pub use error::{RegisterError, RunError, StartError, StopError, Unfinished, Unkn
 pub use factory::{
     FactoryBuilder, FactoryPhase, SharedControllerFactory, Transaction, WeakControllerFactory,
 };
-pub use gate::{Gate, HandlerWrite};
+pub use gate::{Gate, GatedWrite};
 pub use handler::{
     Call, Context, Handler, HandlerError, HandlerOptions, HandlerResult, Ignore, Middleware, Next,
     Outcome, Predicate, Resync, RetryAfter, RetrySlowly, Terminal, Timeout, WithOptions,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use lariat_cache::{CachedObject, Informer, SharedClientFactory, Subscription};
+use lariat_cache::{CachedObject, Informer, Subscription};
 use lariat_core::{Cause, Gvk, ObjectKey, TableSize};
 use lariat_flight::{Controlled, Recorder};
 use lariat_lease::Leadership;
@@ -20,6 +20,7 @@ use super::feed::Feed;
 use super::history::History;
 use super::options::ControllerOptions;
 use super::shards::OwnKeys;
+use crate::clients::CallClients;
 use crate::current::{self, Caller};
 use crate::enqueue::{Enqueue, EnqueueError};
 use crate::flight::ControllerFlight;
@@ -42,7 +43,7 @@ pub(crate) struct ControllerCore {
     tasks: TaskTracker,
     /// The tasks of the previous controller of the kind, until they have ended.
     predecessor: Mutex<Option<TaskTracker>>,
-    clients: SharedClientFactory,
+    clients: CallClients,
     /// The number of the factory's next run.
     runs: Arc<AtomicU64>,
     queue: Queue,
@@ -67,7 +68,7 @@ pub(crate) struct ControllerCore {
 impl ControllerCore {
     pub(crate) fn new(
         informer: Informer,
-        clients: SharedClientFactory,
+        clients: CallClients,
         options: ControllerOptions,
         runs: Arc<AtomicU64>,
         flight: Option<Recorder>,
@@ -497,7 +498,7 @@ impl CallKind for ControllerCore {
         &self.informer
     }
 
-    fn clients(&self) -> &SharedClientFactory {
+    fn clients(&self) -> &CallClients {
         &self.clients
     }
 

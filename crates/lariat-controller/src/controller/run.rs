@@ -6,11 +6,12 @@
 //! verdict either keeps the key itself, outside the queue, or no longer wants it.
 
 use std::cmp::Ordering;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use lariat_cache::{CachedObject, LoadError};
 use lariat_core::{Cause, Causes};
+use lariat_lease::Leadership;
 use lariat_queue::{Add, LaneId, Verdict};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -20,7 +21,6 @@ use super::core::ControllerCore;
 use super::guard::{Answer, guarded};
 use super::history::{CallRecord, RunRecord};
 use super::verdict::{EndedCall, Report};
-use crate::current::Caller;
 use crate::flight::CallOf;
 use crate::handler::{Call, CallKind, Decoded};
 use crate::hot_loop::ChainRun;
@@ -243,14 +243,7 @@ impl Runner<'_> {
                 if let Some(flight) = self.core.flight() {
                     flight.call_began(self.call_of(lane), failures.saturating_add(1));
                 }
-                // For the handler's gates, which judge writes by the object the handler is called for.
-                let object = call.object.as_ref().or(call.deleted.as_ref());
-                let gated = lane.gated(&call.key, object);
-                let (gvk, key) = (self.core.gvk().clone(), call.key.clone());
-                let caller = Caller::new(gvk, key, Arc::clone(lane.name()), call.run)
-                    .in_chain(self.chain, self.step.clone())
-                    .gated(gated)
-                    .led_by(self.core.leadership().cloned());
+                let caller = call.caller();
                 guarded(call, caller).await
             }
             // The handler is not called. The failed fetch counts as its failure, so it is retried with its backoff.
@@ -309,6 +302,10 @@ impl Runner<'_> {
             causes: Arc::clone(&self.causes),
             failures,
             stopping: Arc::clone(self.stopping),
+            chain: self.chain,
+            step: self.step.clone(),
+            term: self.core.leadership().map(Leadership::term),
+            client: OnceLock::new(),
         }
     }
 

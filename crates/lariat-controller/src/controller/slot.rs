@@ -14,6 +14,7 @@ use tokio_util::task::TaskTracker;
 use super::core::ControllerCore;
 use super::joined::AnyRelation;
 use super::options::ControllerOptions;
+use crate::clients::{CallClients, FactoryGate};
 use crate::error::RegisterError;
 use crate::handler::{AnyHandler, Handler, HandlerOptions, Viewed};
 use crate::lane::Lane;
@@ -42,6 +43,7 @@ pub(crate) trait Kinds: Send + Sync {
 pub(crate) struct Slot {
     gvk: Gvk,
     caches: SharedCacheFactory,
+    gate: Arc<FactoryGate>,
     options: ControllerOptions,
     /// Locked briefly. While it is locked, no user code is called, and no lock of a cache or of another slot is taken.
     state: Mutex<SlotState>,
@@ -86,6 +88,7 @@ impl Slot {
     pub(crate) fn new(
         gvk: Gvk,
         caches: SharedCacheFactory,
+        gate: Arc<FactoryGate>,
         options: ControllerOptions,
         factory: Weak<dyn Kinds>,
         runs: Arc<AtomicU64>,
@@ -93,6 +96,7 @@ impl Slot {
         Self {
             gvk,
             caches,
+            gate,
             options,
             state: Mutex::default(),
             factory,
@@ -169,7 +173,10 @@ impl Slot {
         // Created without the lock, because of a deadlock: creating it subscribes to the cache, which waits for a task
         // that is publishing a change. That task may be running a subscriber that enqueues a key of this kind, and so
         // waits for this lock. If two tasks create a controller at the same time, one of the two is dropped.
-        let clients = self.caches.clients().clone();
+        let clients = CallClients {
+            clients: self.caches.clients().clone(),
+            gate: Arc::clone(&self.gate),
+        };
         let (options, runs) = (self.options.clone(), Arc::clone(&self.runs));
         let flight = self.caches.flight().cloned();
         let informer = self.informer();

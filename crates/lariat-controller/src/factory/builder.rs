@@ -142,8 +142,10 @@ impl FactoryBuilder {
     ///
     /// A process that cannot renew its lease drops running calls at its renew deadline, before another can lead, and
     /// [`run`](SharedControllerFactory::run) ends with [`RunError::Lost`](crate::RunError::Lost). From the deadline on,
-    /// writes of handlers through the factory's clients are refused with [`Fenced`](lariat_lease::Fenced), also in a
-    /// process that was suspended and resumes. A [`stop`](SharedControllerFactory::stop) lets handlers finish and then
+    /// writes through the factory's clients that were not handed to a connection before are refused with
+    /// [`Fenced`](lariat_lease::Fenced), in handlers, in tasks that they spawned and outside, also in a process that was
+    /// suspended and resumes; see [`Context::client`](crate::Context::client) and
+    /// [`unfenced_client`](SharedControllerFactory::unfenced_client). A [`stop`](SharedControllerFactory::stop) lets handlers finish and then
     /// releases the lease, so another process takes over immediately. If calls had to be dropped, or if the factory is
     /// dropped without a stop, the lease expires instead.
     ///
@@ -287,8 +289,8 @@ impl FactoryBuilder {
 
     /// Returns the client for leases.
     ///
-    /// The factory's other clients ask the gates of the running handler before they write. A lease must be renewed
-    /// whatever the gates decide.
+    /// The factory's other clients ask gates and the fence before they write. A lease must be renewed whatever they
+    /// decide.
     fn lease_client(&self) -> Client {
         self.caches.counting_client()
     }

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 
 use dashmap::DashMap;
-use lariat_cache::SharedCacheFactory;
+use lariat_cache::{SharedCacheFactory, WriteGate};
 use lariat_core::Gvk;
 use lariat_flight::{FactoryStep, Record};
 use parking_lot::{Mutex, MutexGuard};
@@ -14,12 +14,14 @@ use super::options::Options;
 use super::phase::FactoryPhase;
 use super::run::FactoryRun;
 use super::watchdog::Watched;
+use crate::clients::FactoryGate;
 use crate::controller::{ControllerCore, Kinds, Slot};
 use crate::many::{Follower, Follows};
 
 /// The state that all clones of a factory share.
 pub(crate) struct FactoryCore {
     pub(super) caches: SharedCacheFactory,
+    pub(super) gate: Arc<FactoryGate>,
     pub(super) options: Options,
     /// The slots by kind. They are inserted and removed only while `state` is locked; `state` is locked first.
     slots: DashMap<Gvk, Arc<Slot>>,
@@ -55,8 +57,14 @@ pub(super) struct FactoryState {
 
 impl FactoryCore {
     pub(super) fn new(caches: SharedCacheFactory, options: Options) -> Self {
+        let gate = Arc::new(FactoryGate::new(options.leadership()));
+        let set: Arc<dyn WriteGate> = Arc::<FactoryGate>::clone(&gate);
+        let is_first = caches.clients().set_gate(set);
+        // If another gate were set, the gates of handlers would never be asked.
+        debug_assert!(is_first, "caches that were just built have no gate");
         Self {
             caches,
+            gate,
             options,
             slots: DashMap::with_shard_amount(SHARDS),
             state: Mutex::default(),
@@ -128,8 +136,8 @@ impl Kinds for FactoryCore {
             let options = self.options.of(&gvk);
             let factory: Weak<dyn Kinds> = Arc::<Self>::downgrade(&self);
             let runs = Arc::clone(&self.runs);
-            let slot = Slot::new(gvk.clone(), self.caches.clone(), options, factory, runs);
-            Arc::new(slot)
+            let (caches, gate) = (self.caches.clone(), Arc::clone(&self.gate));
+            Arc::new(Slot::new(gvk.clone(), caches, gate, options, factory, runs))
         };
         // Another task may have inserted the slot after the look-up above.
         let slot = Arc::clone(&*self.slots.entry(gvk.clone()).or_insert_with(make));

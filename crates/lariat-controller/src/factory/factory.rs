@@ -7,7 +7,9 @@ use std::sync::{Arc, Weak};
 use kube::Client;
 use kube::api::DynamicObject;
 use kube::core::ClusterResourceScope;
-use lariat_cache::{CacheFactoryBuilder, MapperError, Metadata, SharedCacheFactory, View};
+use lariat_cache::{
+    CacheFactoryBuilder, ClientIdentity, MapperError, Metadata, SharedCacheFactory, View,
+};
 use lariat_core::{Gvk, ResourceKind, Scope, TableSize};
 use lariat_lease::{Leadership, Shards};
 
@@ -15,7 +17,7 @@ use super::core::FactoryCore;
 use super::options::Options;
 use super::transaction::Transaction;
 use crate::controller::{Kinds, SharedController, Slot};
-use crate::current::ByHandler;
+use crate::gate::Gate;
 use crate::many::{AllKinds, Follows};
 use crate::status::FactoryStatus;
 
@@ -97,12 +99,8 @@ impl fmt::Debug for WeakControllerFactory {
 
 impl SharedControllerFactory {
     pub(super) fn new(caches: CacheFactoryBuilder, options: Options) -> Self {
-        let caches = caches.build();
-        let is_first = caches.clients().set_gate(Arc::new(ByHandler));
-        // If another gate were set, the gates of handlers would never be asked.
-        debug_assert!(is_first, "caches that were just built have no gate");
         Self {
-            core: Arc::new(FactoryCore::new(caches, options)),
+            core: Arc::new(FactoryCore::new(caches.build(), options)),
         }
     }
 
@@ -240,9 +238,13 @@ impl SharedControllerFactory {
         &self.core.caches
     }
 
-    /// Returns the client to use for writes.
+    /// Returns the client to use for writes outside of handlers.
     ///
-    /// A write through it is visible in the caches when it returns, without waiting for the watch.
+    /// A write through it is visible in the caches when it returns, without waiting for the watch. The [gates of the
+    /// factory](Self::add_gate) decide on its writes. With an election or a ring its writes are sent only while this
+    /// process leads or is a member, as those of a [call's client](crate::Context::client) are; see
+    /// [`unfenced_client`](Self::unfenced_client) for what every replica may write. In a handler use the client of the
+    /// call: a client from here is under the gates of the handler on the task of the call only.
     ///
     /// ```no_run
     /// use k8s_openapi::api::core::v1::ConfigMap;
@@ -261,6 +263,31 @@ impl SharedControllerFactory {
     #[must_use]
     pub fn client(&self) -> Client {
         self.core.caches.clients().client()
+    }
+
+    /// Returns a client whose writes do not need the lease.
+    ///
+    /// Use it for what every replica may write at any time, such as CRDs. The [gates of the factory](Self::add_gate)
+    /// decide on its writes, which are visible in the caches when they return.
+    ///
+    /// # Panics
+    ///
+    /// If called outside a tokio runtime for the first time.
+    #[must_use]
+    pub fn unfenced_client(&self) -> Client {
+        let clients = self.core.caches.clients();
+        clients
+            .unfenced_client_as(ClientIdentity::default())
+            .expect("no identity needs no headers")
+    }
+
+    /// Adds a gate for all further writes through clients of the factory.
+    ///
+    /// It decides on writes inside and outside of calls, whichever of the factory's clients sends them, and also on
+    /// those of clients that were returned before. Writes through the client that the factory was created with are not
+    /// covered, nor is the lease. See [`Gate`] for the order; a gate cannot be removed.
+    pub fn add_gate(&self, gate: impl Gate) {
+        self.core.gate.add(Arc::new(gate));
     }
 
     /// Returns the leadership of this process; `None` without an election.

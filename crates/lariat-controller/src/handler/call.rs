@@ -2,18 +2,23 @@
 
 use std::any::Any;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use futures::future::BoxFuture;
 use kube::Client;
-use lariat_cache::{CachedObject, ClientIdentity, Informer, SharedClientFactory, View};
+use lariat_cache::{CachedObject, ClientIdentity, Informer, View};
 use lariat_core::{Causes, Gvk, ObjectKey};
+use lariat_lease::Term;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::error::HandlerError;
 use super::outcome::Outcome;
+use crate::clients::CallClients;
+use crate::current::Caller;
 use crate::enqueue::{Enqueue, EnqueueError};
+use crate::gate::Gate;
+use crate::hot_loop::ChainRun;
 
 /// The result of a handler: an [`Outcome`](crate::Outcome), or an error.
 pub type HandlerResult = Result<Outcome, HandlerError>;
@@ -23,8 +28,8 @@ pub(crate) trait CallKind: Send + Sync {
     /// Returns the informer of the kind.
     fn informer(&self) -> &Informer;
 
-    /// Returns the clients of the factory.
-    fn clients(&self) -> &SharedClientFactory;
+    /// Returns the creator of clients for calls.
+    fn clients(&self) -> &CallClients;
 
     /// Enqueues a key of the kind according to a request.
     fn enqueue(&self, key: &ObjectKey, request: &Enqueue) -> Result<(), EnqueueError>;
@@ -38,6 +43,8 @@ pub(crate) struct Callee {
     pub(crate) middleware: Vec<Arc<dyn AnyMiddleware>>,
     /// The identity of the handler's writes; none for the factory client's.
     pub(crate) identity: Option<ClientIdentity>,
+    /// The gates to ask before the handler writes.
+    pub(crate) gates: Arc<[Arc<dyn Gate>]>,
 }
 
 /// A handler with its view type erased.
@@ -109,6 +116,14 @@ pub struct Call {
     pub(crate) failures: u32,
     /// The token of a stop. Shared, because cloning a token takes a lock.
     pub(crate) stopping: Arc<CancellationToken>,
+    /// The length of the chain that led to the run, since its last progress.
+    pub(crate) chain: u32,
+    /// The run as a step of that chain, if it is part of one.
+    pub(crate) step: Option<Arc<ChainRun>>,
+    /// The term in which the call may write; `None` without an election.
+    pub(crate) term: Option<Term>,
+    /// The client of the call, once it was asked for.
+    pub(crate) client: OnceLock<Box<Client>>,
 }
 
 impl Call {
@@ -161,15 +176,34 @@ impl Call {
     pub fn stopping(&self) -> &CancellationToken {
         &self.stopping
     }
-}
 
-impl Callee {
-    /// Returns the client that the handler writes with.
-    pub(super) fn client(&self, clients: &SharedClientFactory) -> Client {
-        let identity = self.identity.clone();
-        // The identity was checked when the handler was registered.
-        let own = identity.and_then(|identity| clients.client_as(identity).ok());
-        own.unwrap_or_else(|| clients.client())
+    /// Returns the client of the call; see [`Context::client`](crate::Context::client).
+    ///
+    /// # Panics
+    ///
+    /// If called outside a tokio runtime, and it is the first time in this call.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        let make = || {
+            let clients = self.kind.clients();
+            Box::new(clients.of_call(self.caller(), self.callee.identity.as_ref()))
+        };
+        Client::clone(self.client.get_or_init(make))
+    }
+
+    /// Returns the call with the authority of its writes.
+    pub(crate) fn caller(&self) -> Caller {
+        Caller {
+            gvk: self.gvk().clone(),
+            key: self.key.clone(),
+            handler: Arc::clone(&self.callee.name),
+            run: self.run,
+            chain: self.chain,
+            step: self.step.clone(),
+            gates: Arc::clone(&self.callee.gates),
+            object: self.object.as_ref().or(self.deleted.as_ref()).cloned(),
+            term: self.term.clone(),
+        }
     }
 }
 

@@ -181,12 +181,21 @@ impl<K: View> Context<K> {
     /// It acts under the handler's [`identity`](crate::HandlerOptions::identity), if one is set. A write through it is
     /// visible in the caches when it returns.
     ///
+    /// It has the authority of this call, on whichever task or thread it is used, and also after the call: the
+    /// [gates](crate::Gate) of the handler and of the factory decide on its writes, and with an election its writes are
+    /// sent only in the [term](lariat_lease::Term) in which the call began. The term is checked right before each
+    /// attempt, after every wait, and an attempt that has no answer at the deadline is aborted: then the write may have
+    /// been carried out, and [`Fenced::was_sent`](lariat_lease::Fenced::was_sent) says so. A request that has been
+    /// handed to the connection can still arrive later. The client remains useless in a later term of this process.
+    ///
+    /// Further calls of this method return clones of one client, which is created on first use.
+    ///
     /// # Panics
     ///
     /// If called outside a tokio runtime for the first time.
     #[must_use]
     pub fn client(&self) -> Client {
-        self.call.callee.client(self.call.kind.clients())
+        self.call.client()
     }
 
     /// Returns a token that is cancelled when the factory begins to stop.

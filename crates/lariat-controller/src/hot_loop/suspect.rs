@@ -395,7 +395,10 @@ impl Suspect {
             return Some(rest).filter(|rest| !rest.is_zero());
         }
         // Each delayed run doubles the delay, from the first to the longest.
-        self.pause = (self.pause * 2).clamp(options.first_delay, options.longest_delay);
+        self.pause = self
+            .pause
+            .saturating_mul(2)
+            .clamp(options.first_delay, options.longest_delay);
         self.until = now.checked_add(self.pause);
         Some(self.pause)
     }

@@ -15,7 +15,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::given_up::GivenUp;
 use super::waiting::{Hold, Limit, WaitingKey};
-use crate::gate::{Gate, Gated};
 use crate::handler::{AnyHandler, Callee, DelayOf, HandlerOptions, KeySource, Resync};
 use crate::status::HandlerStatus;
 use crate::totals::{CallOutcome, Totals};
@@ -24,8 +23,6 @@ use crate::totals::{CallOutcome, Totals};
 pub(crate) struct Lane {
     pub(super) id: LaneId,
     callee: Arc<Callee>,
-    /// The gates to ask before the handler writes.
-    gates: Arc<[Arc<dyn Gate>]>,
     pub(super) options: HandlerOptions,
     limiter: Option<Mutex<Box<dyn RateLimiter>>>,
     limit: Option<Limit>,
@@ -67,8 +64,8 @@ impl Lane {
                 handler,
                 middleware: options.all_middleware(),
                 identity: options.identity.clone(),
+                gates: options.gates.as_slice().into(),
             }),
-            gates: options.gates.as_slice().into(),
             // The options may be the defaults of a kind or a factory; each lane gets a limiter of its own.
             limiter: options.limiter.as_ref().map(|make| Mutex::new(make())),
             limit: options.concurrency.map(Limit::new),
@@ -101,16 +98,6 @@ impl Lane {
     /// Returns the handler with its middleware, for a call.
     pub(crate) fn callee(&self) -> &Arc<Callee> {
         &self.callee
-    }
-
-    /// Returns a call as the handler's gates see it; none if it has no gate.
-    pub(crate) fn gated(
-        &self,
-        key: &ObjectKey,
-        object: Option<&Arc<CachedObject>>,
-    ) -> Option<Gated> {
-        let gates = &self.gates;
-        (!gates.is_empty()).then(|| Gated::new(&self.callee.name, gates, key, object))
     }
 
     pub(crate) fn limit(&self) -> Option<&Limit> {

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use lariat_cache::{GateDecision, WriteReceipt, WriteResult};
 use lariat_controller::{
-    Context, ControllerOptions, Gate, HandlerOptions, HandlerResult, HandlerWrite, Outcome,
+    Context, ControllerOptions, Gate, GatedWrite, HandlerOptions, HandlerResult, Outcome,
 };
 use parking_lot::Mutex;
 use serde_json::json;
@@ -37,25 +37,33 @@ impl Scribe {
         Self { name, answer, log }
     }
 
-    fn note(&self, text: &str) {
-        self.log.lock().push(format!("{}: {text}", self.name));
-    }
-}
-
-impl Gate for Scribe {
-    fn admit(&self, write: &HandlerWrite<'_>) -> GateDecision {
-        let (handler, kind, key) = (write.handler(), write.gvk(), write.key());
-        let version = write.object().is_some();
-        self.note(&format!(
-            "{handler} of {kind} {key} ({version}): {}",
-            write.write()
-        ));
+    fn decision(&self) -> GateDecision {
         match self.answer {
             Answer::Pass => GateDecision::Pass,
             Answer::Send => GateDecision::Send(Box::new(self.clone())),
             Answer::DryRun => GateDecision::DryRun(Box::new(self.clone())),
             Answer::Refuse => GateDecision::Refuse("no".into()),
         }
+    }
+
+    fn note(&self, text: &str) {
+        self.log.lock().push(format!("{}: {text}", self.name));
+    }
+}
+
+impl Gate for Scribe {
+    fn admit(&self, write: &GatedWrite<'_>) -> GateDecision {
+        let (Some(handler), Some(kind), Some(key)) = (write.handler(), write.gvk(), write.key())
+        else {
+            self.note(&format!("outside: {}", write.write()));
+            return self.decision();
+        };
+        let version = write.object().is_some();
+        self.note(&format!(
+            "{handler} of {kind} {key} ({version}): {}",
+            write.write()
+        ));
+        self.decision()
     }
 }
 

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, Patch, PatchParams};
 use lariat_cluster::faults::{Action, Rule};
-use lariat_controller::{Context, HandlerResult, HotLoopPattern, Outcome};
+use lariat_controller::{
+    Context, ControllerOptions, HandlerResult, HotLoopOptions, HotLoopPattern, Outcome,
+};
 use serde_json::{Value, json};
 use tokio::time;
 
@@ -242,4 +245,28 @@ async fn a_hot_loop_is_found_although_the_watch_is_faster_than_the_responses() {
         bench.status().hot_loops[0].pattern,
         HotLoopPattern::OwnWrites
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn hot_loop_waits_for_ever_with_longest_delay() {
+    let delays = HotLoopOptions::default().delays(Duration::MAX, Duration::MAX);
+    let options = ControllerOptions::default().hot_loops(delays);
+    let bench = Bench::with(|builder| builder.default_options(options)).await;
+    let count = writes(
+        &bench,
+        |number| json!({"data": {"seen": number.to_string()}}),
+    );
+    bench.start().await;
+    bench.create("a").await;
+    time::sleep(60 * SECOND).await;
+    let runs = count.load(Ordering::SeqCst);
+    // Each change by another client enqueues the key again, which doubled the delay.
+    for number in 0..3 {
+        bench.change("a", &format!("theirs {number}")).await;
+        time::sleep(20 * SECOND).await;
+    }
+    assert_eq!(count.load(Ordering::SeqCst), runs);
+    bench.create("b").await;
+    time::sleep(60 * SECOND).await;
+    assert!(count.load(Ordering::SeqCst) > runs, "the workers go on");
 }

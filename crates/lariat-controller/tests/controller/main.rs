@@ -14,6 +14,7 @@ mod electing_deadlines;
 mod enqueueing;
 mod factory;
 mod failing;
+mod fencing;
 mod flight;
 mod gates;
 mod giving_up;
