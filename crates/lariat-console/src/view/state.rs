@@ -154,13 +154,12 @@ pub(crate) fn planned(_: &Members) -> Option<usize> {
 /// Returns a planned write as a sentence, with paths of fields but no values.
 #[cfg(feature = "operator")]
 fn text(write: &PlannedWrite) -> String {
-    let (gvk, of) = write.reconciled();
-    let mut text = format!(
-        "{}, for {gvk} {of}: would {} {}",
-        write.reconciler(),
-        write.verb(),
-        write.kind()
-    );
+    let call = write.reconciler().zip(write.reconciled());
+    let mut text = match call {
+        Some((reconciler, (gvk, of))) => format!("{reconciler}, for {gvk} {of}: "),
+        None => "outside of calls: ".to_owned(),
+    };
+    text.push_str(&format!("would {} {}", write.verb(), write.kind()));
     if let Some(key) = write.key() {
         text.push_str(&format!(" {key}"));
     }

@@ -7,10 +7,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kube::Client;
 use kube::api::{DeleteParams, GetParams, Patch, PatchParams, PostParams};
 use kube::core::Request;
 use lariat_cache::{Cache, KindClient, Phase, Query, View};
-use lariat_controller::SharedController;
+use lariat_controller::{Context, SharedController};
 use lariat_core::{Gvk, ObjectKey, RawObject, ResourceKind, Scope, path_segment, without_values};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -57,6 +58,8 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 pub struct CachedApi<K> {
     cache: Cache<K>,
     client: Arc<KindClient>,
+    /// The client of a call, if the handle is bound to one.
+    of_call: Option<Client>,
     /// Whether a read of an object that is not cached asks the API server.
     falls_back: bool,
     /// How long a read waits for the cache to sync.
@@ -87,9 +90,42 @@ impl<K: View> CachedApi<K> {
         Self {
             cache: kind.cache(),
             client: kind.client(),
+            of_call: None,
             falls_back: false,
             sync_timeout: TIMEOUT,
             manager: None,
+        }
+    }
+
+    /// Returns this handle with the client of a call.
+    ///
+    /// Its writes have the authority and the identity of the call: guards, gates, plan, and the term of the lease.
+    ///
+    /// A handle that a reconciler captured is under the reconciler's guards on the task of the call only. Bind it
+    /// before it is moved to a task that the reconciler spawns:
+    ///
+    /// ```no_run
+    /// use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+    /// use kube::api::DeleteParams;
+    /// use lariat::operator::CachedApi;
+    /// use lariat::{HandlerResult, Outcome, Reconcile};
+    ///
+    /// async fn reap(cx: Reconcile<ConfigMap>, pods: CachedApi<Pod>) -> HandlerResult {
+    ///     let (pods, key) = (pods.within(&cx), cx.key().clone());
+    ///     tokio::spawn(async move { pods.delete(&key, &DeleteParams::default()).await });
+    ///     Ok(Outcome::done())
+    /// }
+    /// # let _ = reap;
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As [`Context::client`].
+    #[must_use]
+    pub fn within<V: View>(&self, cx: &Context<V>) -> Self {
+        Self {
+            of_call: Some(cx.client()),
+            ..self.clone()
         }
     }
 
@@ -570,7 +606,9 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         key: &ObjectKey,
         request: Built,
     ) -> Result<String, ApiError> {
-        let answer = Sender::new(self.client.client()).text(request).await;
+        let client = self.of_call.clone();
+        let client = client.unwrap_or_else(|| self.client.client());
+        let answer = Sender::new(client).text(request).await;
         answer.map_err(|source| ApiError::refused(verb, self.gvk(), key, source))
     }
 
@@ -666,6 +704,7 @@ impl<K> Clone for CachedApi<K> {
         Self {
             cache: self.cache.clone(),
             client: Arc::clone(&self.client),
+            of_call: self.of_call.clone(),
             falls_back: self.falls_back,
             sync_timeout: self.sync_timeout,
             manager: self.manager.clone(),

@@ -336,7 +336,7 @@ impl Run<'_> {
             }
             // Preconditions restrict the deletion to the state that was checked.
             let is_the_same = meta.uid == uid.to_string();
-            if !is_the_same || !endpoint.delete(name, meta.state()).await? {
+            if !is_the_same || !endpoint.delete_to_recreate(name, meta.state()).await? {
                 return Err(ObjectError::Changing);
             }
             if self.is_planning() {

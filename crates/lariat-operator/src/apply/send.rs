@@ -4,6 +4,7 @@ use kube::Client;
 use kube::api::{DeleteParams, GetParams, ListParams, Patch, PatchParams, Preconditions};
 use kube::core::response::StatusCause;
 use kube::core::{Request, Status};
+use lariat_cache::{FollowedBy, WriteVerb};
 use lariat_core::{ResourceKind, path_segment};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -135,11 +136,34 @@ impl<'a> Endpoint<'a> {
         name: &str,
         state: Preconditions,
     ) -> Result<bool, ObjectError> {
+        self.delete_followed_by(name, state, &[]).await
+    }
+
+    /// Deletes an object, as [`delete`](Self::delete) does, which is then created by an apply.
+    pub(super) async fn delete_to_recreate(
+        &self,
+        name: &str,
+        state: Preconditions,
+    ) -> Result<bool, ObjectError> {
+        // Announced, so that no guard trips while the object does not exist.
+        self.delete_followed_by(name, state, &[WriteVerb::Patch])
+            .await
+    }
+
+    async fn delete_followed_by(
+        &self,
+        name: &str,
+        state: Preconditions,
+        then: &'static [WriteVerb],
+    ) -> Result<bool, ObjectError> {
         // In the background: in the foreground the object would stay until its dependents are deleted, and block its
         // step.
         let mut params = DeleteParams::background().preconditions(state);
         params.dry_run = self.is_dry;
-        let request = self.request().delete(&path_segment(name), &params);
+        let mut request = self.request().delete(&path_segment(name), &params);
+        if let Ok(request) = &mut request {
+            request.extensions_mut().insert(FollowedBy(then));
+        }
         match self.send("delete", request).await {
             Ok(_) => Ok(true),
             // Another client was faster with the same intention.

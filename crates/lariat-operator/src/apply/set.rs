@@ -20,7 +20,8 @@ pub enum Immutable {
     Report,
     /// The object is deleted, if it is the set's, and created again.
     ///
-    /// If a grace period or a finalizer delays the deletion, the object fails at first, and a later call creates it.
+    /// If a grace period or a finalizer delays the deletion, the object fails at first, and a later call creates it. A
+    /// [`Guard`](crate::Guard) counts both writes before the deletion, and does not refuse the creation after it.
     Replace,
 }
 

@@ -125,6 +125,7 @@ async fn ensure(
         requests: Requests::new(client, &name, options.manager()),
         ours: &ours,
         install: options.install,
+        plans: options.plans,
         change: CrdChange::Unchanged,
         patched: None,
         waiting: "no request was sent yet".to_owned(),
@@ -149,6 +150,8 @@ struct Task<'a> {
     requests: Requests<'a>,
     ours: &'a Value,
     install: Install,
+    /// Whether writes are dry runs.
+    plans: bool,
     change: CrdChange,
     /// The differing paths at the last patch.
     ///
@@ -233,19 +236,28 @@ impl Task<'_> {
         }
         self.requests.create(self.ours).await?;
         self.change = CrdChange::Created;
-        Ok(Next::CheckAgain)
+        Ok(self.after_write())
     }
 
     async fn patch(&mut self, theirs: &Value, found: Comparison) -> Result<Next, Failure> {
         let answer = self.requests.patch(&found.patch).await?;
         let version = |object: &Value| text(object, "/metadata/resourceVersion").to_owned();
         // An older API server accepts unknown fields and drops them, and keeps the resource version.
-        let is_changed = version(&answer) != version(theirs);
+        let is_changed = self.plans || version(&answer) != version(theirs);
         if is_changed && self.change == CrdChange::Unchanged {
             self.change = CrdChange::Updated(found.paths.clone());
         }
         self.patched = Some(found.paths);
-        Ok(Next::CheckAgain)
+        Ok(self.after_write())
+    }
+
+    /// Returns the step after a write. A dry run has changed nothing, so that there is nothing to wait for.
+    fn after_write(&self) -> Next {
+        if self.plans {
+            Next::Ready(Vec::new())
+        } else {
+            Next::CheckAgain
+        }
     }
 
     /// Returns the differences that remain, for the report.

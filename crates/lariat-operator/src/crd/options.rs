@@ -45,6 +45,8 @@ pub struct CrdOptions {
     pub(crate) install: Install,
     pub(super) timeout: Duration,
     field_manager: Option<String>,
+    /// Whether writes are dry runs, so that nothing is to be waited for.
+    pub(super) plans: bool,
 }
 
 impl Default for CrdOptions {
@@ -53,6 +55,7 @@ impl Default for CrdOptions {
             install: Install::default(),
             timeout: Duration::from_secs(60),
             field_manager: None,
+            plans: false,
         }
     }
 }
@@ -84,6 +87,11 @@ impl CrdOptions {
     pub(crate) fn or_field_manager(mut self, name: &str) -> Self {
         self.field_manager.get_or_insert_with(|| name.to_owned());
         self
+    }
+
+    /// Sets whether the client sends writes as dry runs.
+    pub(crate) fn planning(self, plans: bool) -> Self {
+        Self { plans, ..self }
     }
 
     pub(super) fn manager(&self) -> &str {

@@ -26,11 +26,6 @@ impl<K: View> Reconcile<K> {
     pub fn event(&self, event: Event) {
         let some = |text: String| Some(text).filter(|text| !text.is_empty());
         let (gvk, raw) = (self.gvk(), self.raw());
-        if self.operator().only_plans() {
-            let (key, reason, note) = (raw.key(), event.reason(), event.note());
-            tracing::info!(kind = %gvk, %key, reason, note, "would publish an Event");
-            return;
-        }
         let about = ObjectReference {
             api_version: some(gvk.api_version()),
             kind: some(gvk.kind().to_owned()),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -60,6 +60,8 @@ pub struct Recorder {
 /// The shared part of the clones of a recorder.
 struct Core {
     clients: SharedClientFactory,
+    /// Whether Events are logged instead of written.
+    only_plans: Arc<AtomicBool>,
     name: Arc<str>,
     source: Arc<Source>,
     correlator: Arc<Mutex<Correlator>>,
@@ -116,13 +118,17 @@ pub struct EventStatus {
 impl Recorder {
     /// Returns the recorder of an operator, creating it on first use.
     pub(crate) fn of(operator: &OperatorState) -> Arc<Self> {
-        operator.feature_or(|| Self::new(&operator.name, operator.caches.clients()))
+        operator.feature_or(|| {
+            let clients = operator.caches.clients();
+            Self::new(&operator.name, clients, operator.plan_switch())
+        })
     }
 
-    fn new(name: &Arc<str>, clients: &SharedClientFactory) -> Self {
+    fn new(name: &Arc<str>, clients: &SharedClientFactory, only_plans: Arc<AtomicBool>) -> Self {
         Self {
             core: Arc::new(Core {
                 clients: clients.clone(),
+                only_plans,
                 name: Arc::clone(name),
                 source: Arc::new(Source::new(name, std::env::var(HOST).ok())),
                 correlator: Arc::new(Mutex::new(Correlator::new(EventOptions::default()))),
@@ -153,7 +159,12 @@ impl Recorder {
     /// It never blocks and never fails. For a typed object, kube creates the reference:
     /// [`object_ref`](kube::Resource::object_ref). The Event is written to the object's namespace, or to `default` for
     /// a cluster-scoped object. Outside a tokio runtime the event is dropped, unless the recorder's task is running.
+    ///
+    /// In an operator that only plans, the event is logged instead.
     pub fn publish(&self, about: &ObjectReference, event: Event) {
+        if self.core.only_plans.load(Ordering::Acquire) {
+            return log(about, &event);
+        }
         self.core.publish(Box::new(Pending {
             about: about.clone(),
             event,
@@ -265,6 +276,20 @@ impl Recorder {
     }
 }
 
+/// Logs an event that is only planned.
+fn log(about: &ObjectReference, event: &Event) {
+    let (kind, namespace) = (about.kind.as_deref(), about.namespace.as_deref());
+    let (name, reason, note) = (about.name.as_deref(), event.reason(), event.note());
+    tracing::info!(
+        kind,
+        namespace,
+        name,
+        reason,
+        note,
+        "would publish an Event"
+    );
+}
+
 impl Core {
     fn publish(&self, pending: Box<Pending>) {
         // Held across the send, so that events are queued in the order in which they were published, and none is sent
@@ -316,9 +341,10 @@ impl Core {
         let runtime = Handle::try_current().ok()?;
         // The identity only sets the field manager. If it cannot be used, Events are still worth writing.
         let identity = ClientIdentity::default().field_manager(&*self.name);
+        // Events are reports: a replica on standby, or one that has just lost its lease, may write them too.
         let client = self
             .clients
-            .client_as(identity)
+            .unfenced_client_as(identity)
             .unwrap_or_else(|_| self.clients.client());
         let sink = Sink {
             sender: Sink::sender(client),

@@ -4,22 +4,23 @@
 
 use http::StatusCode;
 use lariat_cache::{GateDecision, PendingWrite, WriteReceipt, WriteResult, WriteVerb};
-use lariat_controller::{Gate, HandlerWrite};
+use lariat_controller::{Gate, GatedWrite};
 use lariat_core::ResourceVersion;
 use serde::Deserialize;
 use tokio::time::Instant;
+use tracing::field;
 
 use super::guard::Guard;
 use super::refused;
 use super::rules::Act;
-use super::state::{Request, Ruling, Ticket, Trip};
+use super::state::{Announced, Request, Ruling, Ticket, Trip};
 use crate::refusal::is_exempt;
 
 /// Makes a guard usable as the gate of any handler.
 ///
 /// See [`HandlerOptions::gate`](lariat_controller::HandlerOptions::gate).
 impl Gate for Guard {
-    fn admit(&self, write: &HandlerWrite<'_>) -> GateDecision {
+    fn admit(&self, write: &GatedWrite<'_>) -> GateDecision {
         judge(std::slice::from_ref(self), write, |trip| {
             announce(write, trip)
         })
@@ -29,7 +30,7 @@ impl Gate for Guard {
 /// Asks guards about a write; `tripped` is called for each guard that it trips.
 pub(crate) fn judge(
     guards: &[Guard],
-    write: &HandlerWrite<'_>,
+    write: &GatedWrite<'_>,
     tripped: impl Fn(&Trip),
 ) -> GateDecision {
     let pending = write.write();
@@ -37,8 +38,12 @@ pub(crate) fn judge(
     let Some(act) = Act::of(pending).filter(|_| !guards.is_empty() && !is_exempt()) else {
         return GateDecision::Pass;
     };
+    let key = pending.key();
+    let following = pending.followed_by().iter();
     let mut request = Request {
         act,
+        then: following.map(|verb| Act::of_verb(*verb)).collect(),
+        key: key.as_ref(),
         weight: None,
         what: pending,
         api_path: pending.api_path(),
@@ -49,12 +54,18 @@ pub(crate) fn judge(
     // If a later guard refuses the write, the earlier ones must forget it.
     let mut counted = Counted {
         tickets: Vec::new(),
+        announced: Vec::new(),
         before: version_before(pending),
     };
+    let handler = write.handler().unwrap_or("the program");
     for guard in guards {
         request.weight = guard.weight_of(act, pending);
         let error = match guard.admit(&request) {
             Ruling::NotCounted => continue,
+            Ruling::Announced(announced) => {
+                counted.announced.push((guard.clone(), announced));
+                continue;
+            }
             Ruling::Counted(ticket) => {
                 counted.tickets.push((guard.clone(), ticket));
                 continue;
@@ -64,15 +75,15 @@ pub(crate) fn judge(
                     tripped(&trip);
                 }
                 let now = Instant::now();
-                refused::tripped(write.handler(), pending.to_string(), &trip, now)
+                refused::tripped(handler, pending.to_string(), &trip, now)
             }
-            Ruling::Unknown => refused::unknown(write.handler(), pending.to_string()),
-            Ruling::NoWeight => refused::no_weight(write.handler(), pending.to_string()),
+            Ruling::Unknown => refused::unknown(handler, pending.to_string()),
+            Ruling::NoWeight => refused::no_weight(handler, pending.to_string()),
         };
         counted.give_back();
         return GateDecision::Refuse(error.into());
     }
-    if counted.tickets.is_empty() {
+    if counted.tickets.is_empty() && counted.announced.is_empty() {
         GateDecision::Pass
     } else {
         GateDecision::Send(Box::new(counted))
@@ -80,10 +91,19 @@ pub(crate) fn judge(
 }
 
 /// Logs the trip of a guard.
-pub(crate) fn announce(write: &HandlerWrite<'_>, trip: &Trip) {
-    let (kind, key, handler) = (write.gvk(), write.key(), write.handler());
-    let reason = trip.reason();
-    tracing::error!(%kind, %key, handler, reason, "a guard has tripped: writes are refused");
+pub(crate) fn announce(write: &GatedWrite<'_>, trip: &Trip) {
+    let (kind, key) = (
+        write.gvk().map(field::display),
+        write.key().map(field::display),
+    );
+    let (handler, reason) = (write.handler(), trip.reason());
+    tracing::error!(
+        kind,
+        key,
+        handler,
+        reason,
+        "a guard has tripped: writes are refused"
+    );
 }
 
 /// Returns the cached resource version of an object before a write.
@@ -97,6 +117,8 @@ fn version_before(write: &PendingWrite<'_>) -> Option<ResourceVersion> {
 /// A write that guards have counted, until its answer arrives.
 struct Counted {
     tickets: Vec<(Guard, Ticket)>,
+    /// The guards that counted it with an earlier write.
+    announced: Vec<(Guard, Announced)>,
     before: Option<ResourceVersion>,
 }
 
@@ -145,6 +167,14 @@ impl WriteReceipt for Counted {
         };
         if !is_done {
             self.give_back();
+        }
+        let is_success = matches!(
+            end,
+            WriteResult::Answered { status, is_dry_run: false, .. } if status.is_success()
+        );
+        if is_success {
+            let announced = self.announced.into_iter();
+            announced.for_each(|(guard, announced)| guard.use_up(announced));
         }
     }
 }

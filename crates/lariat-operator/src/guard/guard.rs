@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::budget::Budget;
 use super::rules::{Act, Rule, Verbs, Weights};
-use super::state::{Counts, GuardState, Request, Ruling, Ticket};
+use super::state::{Announced, Counts, GuardState, Request, Ruling, Ticket};
 use crate::refusal::exempt;
 
 /// A circuit breaker for writes: limits how many objects a handler writes.
@@ -31,8 +31,10 @@ use crate::refusal::exempt;
 /// read the [`state`](Self::state) and to [`reset`](Self::reset) it. A builder method returns a new guard, whose counts
 /// are separate.
 ///
-/// - **Which writes.** All writes of a reconciler's calls through any client of the factory; see
-///   [`Gate`](lariat_controller::Gate) for the exceptions. Writes of `status` are neither counted nor refused, so
+/// - **Which writes.** All writes through the clients of a reconciler's calls, on any task and also after the call, and
+///   through other clients of the factory on the task of the call: a [`CachedApi`](crate::CachedApi) that the reconciler
+///   captured is not counted on a task that it spawns, unless it is [bound to the call](crate::CachedApi::within).
+///   Writes of `status` are neither counted nor refused, so
 ///   that a handler can report problems. Neither are [exempt](Self::exempt) writes and dry runs.
 /// - **Deletions.** These are `delete`, `deletecollection` and evictions. A collection counts as the number of its
 ///   cached objects, and at least as one. If [the cache does not know the
@@ -43,6 +45,9 @@ use crate::refusal::exempt;
 ///   together. The count is reverted if the API server refused the write or was not reached, or if nothing changed,
 ///   which the resource version in the answer shows. A write with an unknown result stays counted: without an
 ///   answer, with a 5xx, or of a dropped call.
+/// - **Replacements.** Writes that belong together, as the deletion and the creation of
+///   [`Immutable::Replace`](crate::Immutable::Replace) do, are counted together before the first one is sent. So a guard
+///   does not trip between them, unless it is reset in between.
 /// - **Restarts.** The counts are in memory. A new process starts with unused budgets, and not tripped.
 ///
 /// ```
@@ -252,6 +257,11 @@ impl Guard {
 
     pub(super) fn give_back(&self, ticket: &Ticket) {
         self.0.state.lock().give_back(ticket);
+    }
+
+    /// Forgets the announcement of a write that has succeeded.
+    pub(super) fn use_up(&self, announced: Announced) {
+        self.0.state.lock().use_up(announced);
     }
 }
 

@@ -18,6 +18,6 @@ mod window;
 pub use budget::Budget;
 pub(crate) use gate::{announce, judge};
 pub use guard::Guard;
-pub(crate) use plan::{Book, dry_run};
+pub(crate) use plan::{Book, PlanGate};
 pub use plan::{Plan, PlannedWrite};
 pub use state::{GuardState, Trip};

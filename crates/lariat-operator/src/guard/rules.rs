@@ -94,6 +94,15 @@ impl Act {
             _ => Some(Self::Change),
         }
     }
+
+    /// Returns the effect of a write to a whole object with this verb.
+    pub(super) fn of_verb(verb: WriteVerb) -> Self {
+        match verb {
+            WriteVerb::Delete | WriteVerb::DeleteCollection => Self::Delete,
+            WriteVerb::Create => Self::Create,
+            _ => Self::Change,
+        }
+    }
 }
 
 impl Verbs {

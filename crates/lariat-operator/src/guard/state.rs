@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lariat_core::ObjectKey;
 use tokio::time::Instant;
 
 use super::rules::{Act, Rule};
@@ -32,6 +33,10 @@ pub struct Trip {
 /// A write that asks to be admitted.
 pub(super) struct Request<'a> {
     pub(super) act: Act,
+    /// The effects of the writes to the same object that follow, and must not be refused once this one is sent.
+    pub(super) then: Vec<Act>,
+    /// The key of the written object; `None` for a collection or a creation.
+    pub(super) key: Option<&'a ObjectKey>,
     /// A description of the write.
     pub(super) what: &'a dyn fmt::Display,
     /// The API path and the plural: the same for all writes of a kind.
@@ -49,6 +54,8 @@ pub(super) struct Request<'a> {
 pub(super) enum Ruling {
     /// No budget counts the write.
     NotCounted,
+    /// An earlier write announced this one, and was counted with it.
+    Announced(Announced),
     /// The write is counted, and may be sent.
     Counted(Ticket),
     /// The write is refused, because the guard has tripped.
@@ -66,14 +73,27 @@ pub(super) enum Ruling {
 pub(super) struct Ticket {
     /// The number of resets before the count; after a reset there is nothing to revert.
     era: u64,
-    objects: u64,
     kind: Kind,
-    /// The rules that counted it, each with the slot of its window.
-    slots: Vec<(usize, Instant)>,
+    /// The rules that counted it, each with the slot of its window and the number of objects.
+    slots: Vec<(usize, Instant, u64)>,
+    /// The object whose following writes it announced.
+    announced: Option<ObjectKey>,
+}
+
+/// An announced write, to forget the announcement once the write has succeeded.
+#[derive(Debug)]
+pub(super) struct Announced {
+    kind: Kind,
+    key: ObjectKey,
 }
 
 /// A kind: its API path and plural.
 type Kind = Arc<(String, String)>;
+
+/// The bound of the objects whose announced writes are remembered.
+///
+/// Beyond it an announced write is counted once more.
+const MOST_ANNOUNCED: usize = 1_024;
 
 /// The number of windows at which empty ones are looked for and removed.
 const CLEAR_AT: usize = 64;
@@ -88,6 +108,8 @@ pub(super) struct Counts {
     left: usize,
     /// The kinds by API path, so that the windows of a kind share one value.
     kinds: HashMap<String, Vec<Kind>>,
+    /// The number of writes that were counted in advance and have not succeeded yet, by kind and object.
+    announced: HashMap<(Kind, ObjectKey), usize>,
     /// The number of resets.
     era: u64,
 }
@@ -121,6 +143,21 @@ impl Trip {
 
     pub(super) fn shared_reason(&self) -> &Arc<str> {
         &self.reason
+    }
+}
+
+impl Request<'_> {
+    /// Returns the effects of the write and of those that follow.
+    fn acts(&self) -> impl Iterator<Item = Act> {
+        std::iter::once(self.act).chain(self.then.iter().copied())
+    }
+
+    /// Returns how many objects a rule counts, if the write itself counts as this many.
+    fn amount(&self, rule: &Rule, objects: u64) -> u64 {
+        let covers = |act: &Act| rule.verbs.cover(*act);
+        let own = if covers(&self.act) { objects } else { 0 };
+        let then = self.then.iter().filter(|act| covers(act)).count();
+        own.saturating_add(then as u64)
     }
 }
 
@@ -192,13 +229,53 @@ impl Counts {
     /// Resets the counts; returns whether the guard had tripped.
     pub(super) fn reset(&mut self) -> bool {
         self.windows.clear();
+        self.announced.clear();
         self.left = 0;
         // Tickets from before the reset must not revert counts from after it.
         self.era += 1;
         self.tripped.take().is_some()
     }
 
+    /// Returns the announcement of a write by an earlier one, if there is one.
+    ///
+    /// The writes may be of different calls: an object with finalizers is created again by a later one, and so is one
+    /// whose creation failed.
+    fn announced(&mut self, request: &Request<'_>) -> Option<Announced> {
+        if request.act == Act::Delete || self.announced.is_empty() {
+            return None;
+        }
+        let kind = self.kind(request.api_path, request.plural);
+        let id = (kind, request.key?.clone());
+        let is_known = self.announced.contains_key(&id);
+        let (kind, key) = id;
+        is_known.then_some(Announced { kind, key })
+    }
+
+    /// Forgets the announcement of a write that has succeeded.
+    pub(super) fn use_up(&mut self, Announced { kind, key }: Announced) {
+        let id = (kind, key);
+        if let Some(left) = self.announced.get_mut(&id) {
+            *left -= 1;
+            if *left == 0 {
+                self.announced.remove(&id);
+            }
+        }
+    }
+
+    /// Remembers the writes that follow a counted one.
+    fn announce(&mut self, kind: &Kind, request: &Request<'_>) -> Option<ObjectKey> {
+        let key = request.key.filter(|_| !request.then.is_empty())?;
+        if self.announced.len() >= MOST_ANNOUNCED {
+            return None;
+        }
+        let id = (Kind::clone(kind), key.clone());
+        self.announced.insert(id, request.then.len());
+        Some(key.clone())
+    }
+
     /// Counts a write, or refuses it.
+    ///
+    /// With the writes that follow it, which are counted at once, so that the guard cannot trip in between.
     pub(super) fn admit(
         &mut self,
         now: Instant,
@@ -210,12 +287,16 @@ impl Counts {
         let covering: Vec<_> = rules
             .iter()
             .enumerate()
-            .filter(|(_, rule)| rule.verbs.cover(request.act))
+            .filter(|(_, rule)| request.acts().any(|act| rule.verbs.cover(act)))
             .collect();
         if covering.is_empty() {
             return Ruling::NotCounted;
         }
         self.reset_if_due(now);
+        // Before the trip is checked, which may have happened since the first write.
+        if let Some(announced) = self.announced(request) {
+            return Ruling::Announced(announced);
+        }
         if let Some(trip) = &mut self.tripped {
             trip.refused += 1;
             let (trip, is_first) = (trip.clone(), false);
@@ -236,6 +317,7 @@ impl Counts {
         }
         let kind = self.kind(request.api_path, request.plural);
         for (number, rule) in &covering {
+            let objects = request.amount(rule, objects);
             let window = self.window(*number, rule, &kind);
             window.forget(now);
             let cached = window.cached(request.cached);
@@ -249,14 +331,14 @@ impl Counts {
             }
         }
         let count = |(number, rule)| {
+            let objects = request.amount(rule, objects);
             let window = self.window(number, rule, &kind);
-            (number, window.add(now, objects, request.cached))
+            (number, window.add(now, objects, request.cached), objects)
         };
         let slots = covering.into_iter().map(count).collect();
-        let era = self.era;
         Ruling::Counted(Ticket {
-            era,
-            objects,
+            era: self.era,
+            announced: self.announce(&kind, request),
             kind,
             slots,
         })
@@ -281,12 +363,16 @@ impl Counts {
         if ticket.era != self.era {
             return;
         }
-        for (rule, slot) in &ticket.slots {
+        if let Some(key) = &ticket.announced {
+            self.announced
+                .remove(&(Kind::clone(&ticket.kind), key.clone()));
+        }
+        for (rule, slot, objects) in &ticket.slots {
             // Rules that count all kinds together have their window under no kind.
             // The slot may be forgotten by now, and nothing is reverted then.
             for kind in [None, Some(Kind::clone(&ticket.kind))] {
                 if let Some(window) = self.windows.get_mut(&(*rule, kind)) {
-                    window.give_back(*slot, ticket.objects);
+                    window.give_back(*slot, *objects);
                 }
             }
         }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use lariat_core::ObjectKey;
 use tokio::time::Instant;
 
 use super::budget::Budget;
@@ -34,11 +35,34 @@ impl Bench {
         let request = Request {
             weight: Some(1),
             act,
+            then: Vec::new(),
+            key: None,
             what: &"write it",
             api_path: "/api/v1",
             plural,
             objects,
             cached,
+        };
+        self.state
+            .admit(self.now, &self.rules, self.reset_after, &request)
+    }
+
+    /// Asks for the deletion of an object that is applied again afterwards.
+    fn replace(&mut self, key: &ObjectKey) -> Ruling {
+        self.about(key, Act::Delete, &[Act::Change])
+    }
+
+    fn about(&mut self, key: &ObjectKey, act: Act, then: &[Act]) -> Ruling {
+        let request = Request {
+            weight: Some(1),
+            act,
+            then: then.to_vec(),
+            key: Some(key),
+            what: &"write it",
+            api_path: "/api/v1",
+            plural: "pods",
+            objects: Some(1),
+            cached: 100,
         };
         self.state
             .admit(self.now, &self.rules, self.reset_after, &request)
@@ -71,6 +95,7 @@ fn check(rules: &[(Verbs, Budget)], asked: &[(Act, &str, Option<usize>, usize)],
         said.push(match bench.ask(act, plural, objects, cached) {
             Ruling::Counted(_) => 'c',
             Ruling::NotCounted => '-',
+            Ruling::Announced(_) => 'a',
             Ruling::Tripped { is_first: true, .. } => 'T',
             Ruling::Tripped { .. } => 'r',
             Ruling::Unknown | Ruling::NoWeight => '?',
@@ -278,4 +303,68 @@ fn windows_of_kinds_that_are_not_written_any_more_are_forgotten() {
     assert!(!bench.is_tripped());
     bench.ask(Act::Delete, "pods", Some(1), 1);
     assert!(bench.is_tripped());
+}
+
+#[test]
+fn replacement_is_counted_as_whole_before_deletion() {
+    let key = ObjectKey::namespaced("default", "web");
+    let mut bench = Bench::new(&[(Verbs::All, Budget::rate(1, MINUTE))]);
+    assert!(matches!(bench.replace(&key), Ruling::Tripped { .. }));
+    let mut bench = Bench::new(&[(Verbs::All, Budget::rate(2, MINUTE))]);
+    assert!(matches!(bench.replace(&key), Ruling::Counted(_)));
+    // A rule for one of the verbs counts that alone.
+    let mut bench = Bench::new(&[
+        (Verbs::Deletes, Budget::rate(1, MINUTE)),
+        (Verbs::Changes, Budget::rate(1, MINUTE)),
+    ]);
+    assert!(matches!(bench.replace(&key), Ruling::Counted(_)));
+    assert!(matches!(
+        bench.ask(Act::Change, "pods", Some(1), 100),
+        Ruling::Tripped { .. }
+    ));
+}
+
+#[test]
+fn announced_write_is_admitted_by_tripped_guard_until_done() {
+    let (key, other) = (
+        ObjectKey::namespaced("default", "web"),
+        ObjectKey::namespaced("default", "other"),
+    );
+    let mut bench = Bench::new(&[(Verbs::All, Budget::rate(2, MINUTE))]);
+    let Ruling::Counted(ticket) = bench.replace(&key) else {
+        panic!("both fit the budget");
+    };
+    assert!(matches!(bench.delete(), Ruling::Tripped { .. }));
+    assert!(matches!(
+        bench.about(&other, Act::Change, &[]),
+        Ruling::Tripped { .. }
+    ));
+    assert!(matches!(
+        bench.about(&key, Act::Delete, &[]),
+        Ruling::Tripped { .. }
+    ));
+    // The first attempt fails, the second one succeeds.
+    assert!(matches!(
+        bench.about(&key, Act::Change, &[]),
+        Ruling::Announced(_)
+    ));
+    let Ruling::Announced(announced) = bench.about(&key, Act::Change, &[]) else {
+        panic!("it is still announced");
+    };
+    bench.state.use_up(announced);
+    assert!(matches!(
+        bench.about(&key, Act::Change, &[]),
+        Ruling::Tripped { .. }
+    ));
+    // A deletion that was not executed takes its announcement back.
+    bench.state.reset();
+    bench.state.give_back(&ticket);
+    let Ruling::Counted(ticket) = bench.replace(&key) else {
+        panic!("both fit the budget");
+    };
+    bench.state.give_back(&ticket);
+    assert!(matches!(
+        bench.about(&key, Act::Change, &[]),
+        Ruling::Counted(_)
+    ));
 }

@@ -72,8 +72,11 @@ impl Operator {
         if definitions.is_empty() {
             return Ok(Vec::new());
         }
-        let options = options.or_field_manager(self.name());
-        let client = self.factory().client();
+        let options = options
+            .or_field_manager(self.name())
+            .planning(self.state().only_plans());
+        // Installed before the election: every replica needs the kinds for its caches.
+        let client = self.factory().unfenced_client();
         let reports = ensure_crds(&client, &definitions, &options).await?;
         // Discovery may have been cached before the CRDs were served. A start would then find the kinds missing.
         let mapper = self.factory().caches().clients().mapper();

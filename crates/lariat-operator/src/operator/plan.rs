@@ -1,19 +1,19 @@
-//! Operators that only plan: every write is a dry run.
+//! Operators that only plan: every write of the factory is a dry run.
 
 use super::operator::Operator;
-use crate::guard::{Book, Plan};
+use crate::guard::{Book, Plan, PlanGate};
 
 impl Operator {
-    /// Makes the operator only plan: its reconcilers' writes are sent as dry runs.
+    /// Makes the factory only plan: its clients send writes as dry runs.
     ///
     /// This cannot be undone. Writes are sent with `dryRun=All` and recorded: the API server checks and answers them as
     /// usual, and stores nothing.
     ///
-    /// **What is covered.** The writes of reconcilers' calls through the factory's clients, including those of status.
-    /// [`Reconcile::event`](crate::Reconcile::event) logs the event instead. **Not** covered are handlers that are not
-    /// reconcilers of this operator, and writes outside of a call: on tasks that a reconciler has spawned, through the
-    /// [recorder](Operator::events), and of CRDs that the operator [installs](Operator::installs). Guards are not
-    /// asked.
+    /// **What is covered.** All writes from now on through any client that the factory has handed out or will hand out:
+    /// in calls and outside, on spawned tasks and other threads, of handlers that are not reconcilers of this operator,
+    /// of webhooks, and of CRDs that the operator [installs](Operator::installs), so that a CRD that is missing stays
+    /// missing. Guards do not count dry runs. Events of the operator are logged instead. **Not** covered are writes
+    /// through other clients, such as the one that the factory was created with, and the lease of an election.
     ///
     /// **Permissions.** A dry run needs the permissions of the write. A dry run of an update or patch also needs `get`,
     /// to show what would change.
@@ -39,7 +39,10 @@ impl Operator {
     /// ```
     #[must_use]
     pub fn plan_only(self) -> Self {
-        self.state().plan_only();
+        if self.state().plan_only() {
+            let book = Book::clone(&self.state().feature::<Book>());
+            self.factory().add_gate(PlanGate::new(book));
+        }
         self
     }
 

@@ -27,7 +27,7 @@ pub(crate) struct OperatorState {
     /// The names that the operator had before.
     former: Mutex<Vec<Arc<str>>>,
     /// Whether writes are only planned; never reset.
-    only_plans: AtomicBool,
+    only_plans: Arc<AtomicBool>,
     /// The state that features keep for the operator.
     features: Extensions,
 }
@@ -41,7 +41,7 @@ impl OperatorState {
             needs: Needs::default(),
             claimed: Claimed::default(),
             former: Mutex::default(),
-            only_plans: AtomicBool::new(false),
+            only_plans: Arc::default(),
             features: Extensions::default(),
         }
     }
@@ -56,14 +56,19 @@ impl OperatorState {
         self.former.lock().clone()
     }
 
-    /// Turns all further writes of reconcilers into dry runs.
-    pub(crate) fn plan_only(&self) {
-        self.only_plans.store(true, Ordering::Release);
+    /// Records that all further writes are dry runs; returns whether they were not before.
+    pub(crate) fn plan_only(&self) -> bool {
+        !self.only_plans.swap(true, Ordering::AcqRel)
     }
 
-    /// Returns whether writes of reconcilers are dry runs.
+    /// Returns whether writes are dry runs.
     pub(crate) fn only_plans(&self) -> bool {
         self.only_plans.load(Ordering::Acquire)
+    }
+
+    /// Returns the switch that [`only_plans`](Self::only_plans) reads.
+    pub(crate) fn plan_switch(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.only_plans)
     }
 
     /// Returns a feature's state of the operator, which is its default at first.

@@ -1,15 +1,15 @@
-//! The gate of a reconciler's writes: the plan if the operator only plans, otherwise the guards.
+//! The gate of a reconciler's writes: its guards.
 
 use std::sync::{Arc, Weak};
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use lariat_cache::GateDecision;
-use lariat_controller::{Gate, HandlerOptions, HandlerWrite};
+use lariat_controller::{Gate, GatedWrite, HandlerOptions};
 use lariat_core::TableSize;
 use parking_lot::Mutex;
 
 use crate::events::{Event, Recorder};
-use crate::guard::{Book, Guard, Trip, announce, dry_run, judge};
+use crate::guard::{Guard, Trip, announce, judge};
 use crate::reconcile::OperatorState;
 
 /// The reason of the Event that reports a trip.
@@ -36,7 +36,9 @@ impl Guards {
             guards: self.0.clone(),
         });
         operator.feature::<GuardedReconcilers>().add(&guarded);
-        // Also without guards, because the operator may be in plan mode.
+        if self.0.is_empty() {
+            return options;
+        }
         options.gate(ReconcilerGate {
             operator: Arc::clone(operator),
             guarded,
@@ -49,7 +51,7 @@ impl Guards {
     }
 }
 
-/// Admits the writes of a reconciler, or turns them into dry runs.
+/// Admits the writes of a reconciler, as its guards decide.
 struct ReconcilerGate {
     operator: Arc<OperatorState>,
     guarded: Arc<Guarded>,
@@ -96,8 +98,10 @@ pub(crate) fn guards(operator: &OperatorState) -> Vec<(Guard, Vec<String>)> {
 
 impl ReconcilerGate {
     /// Publishes a trip as an Event about the object that was being reconciled.
-    fn publish(&self, write: &HandlerWrite<'_>, trip: &Trip) {
-        let (gvk, key) = (write.gvk(), write.key());
+    fn publish(&self, write: &GatedWrite<'_>, trip: &Trip) {
+        let Some((gvk, key)) = write.gvk().zip(write.key()) else {
+            return;
+        };
         let reference = ObjectReference {
             api_version: Some(gvk.api_version()),
             kind: Some(gvk.kind().to_owned()),
@@ -108,7 +112,7 @@ impl ReconcilerGate {
         };
         let note = format!(
             "writes of {} are refused: {}",
-            write.handler(),
+            self.guarded.reconciler,
             trip.reason()
         );
         let event = Event::warning(TRIPPED, note);
@@ -117,10 +121,10 @@ impl ReconcilerGate {
 }
 
 impl Gate for ReconcilerGate {
-    fn admit(&self, write: &HandlerWrite<'_>) -> GateDecision {
-        // Before the guards: a write that is only planned must not use up a budget.
+    fn admit(&self, write: &GatedWrite<'_>) -> GateDecision {
+        // A write that is only planned must not use up a budget, nor trip a guard.
         if self.operator.only_plans() {
-            return dry_run(&self.operator.feature::<Book>(), write);
+            return GateDecision::Pass;
         }
         judge(&self.guarded.guards, write, |trip| {
             announce(write, trip);

@@ -28,6 +28,7 @@ mod finalizing;
 mod finalizing_faults;
 mod giving_up;
 mod guard;
+mod guard_clients;
 mod guard_collections;
 mod guard_faults;
 mod guard_nothing;

@@ -145,7 +145,8 @@ impl TrialHandlers {
             time::sleep(Duration::from_millis(later.into())).await;
             let target = Target {
                 process: &process,
-                client: factory.client(),
+                // Also on standby.
+                client: factory.unfenced_client(),
                 dice: &dice,
                 kind,
                 key,

@@ -334,7 +334,8 @@ impl Webhooks {
         certificates: Certificates,
     ) -> Result<WebhookServer, WebhookError> {
         self.check()?;
-        let client = self.factory.client();
+        // Every replica serves webhooks, so these writes do not need the lease.
+        let client = self.factory.unfenced_client();
         let unusable = |source| WebhookError::Listen {
             address: address.to_owned(),
             source,

@@ -1,9 +1,10 @@
-//! The collection of the planned writes of an operator.
+//! The collection of the planned writes of a factory.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use tracing::field;
 
 use super::plan::Plan;
 use super::write::{PlannedWrite, What};
@@ -78,13 +79,15 @@ fn plan(mut writes: Vec<(What, (u64, u64))>, left_out: u64) -> Plan {
 ///
 /// Values and the API server's message are left out, because they may be secret.
 fn log(what: &What) {
-    let (of_kind, of) = &what.of;
+    let of = what.of.as_ref();
     let key = what.key.as_ref().map_or("", |key| key.as_str());
     tracing::info!(
         reconciler = what.reconciler,
-        kind = %of_kind,
-        key = %of,
+        kind = of.map(|(gvk, _)| field::display(gvk)),
+        key = of.map(|(_, key)| field::display(key)),
         refused = what.refused.is_some(),
-        "would {} {} {key}", what.verb, what.kind,
+        "would {} {} {key}",
+        what.verb,
+        what.kind,
     );
 }

@@ -1,4 +1,4 @@
-//! Plans: the writes that reconcilers would make, found by dry runs.
+//! Plans: the writes that a program would make, found by dry runs.
 
 mod book;
 mod plan;
@@ -7,5 +7,5 @@ mod write;
 
 pub(crate) use book::Book;
 pub use plan::Plan;
-pub(crate) use receipt::dry_run;
+pub(crate) use receipt::PlanGate;
 pub use write::PlannedWrite;

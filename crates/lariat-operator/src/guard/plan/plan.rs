@@ -1,10 +1,10 @@
-//! A plan: the planned writes of an operator.
+//! A plan: the planned writes of a factory.
 
 use std::fmt;
 
 use super::write::PlannedWrite;
 
-/// The planned writes of an operator's reconcilers, by first occurrence.
+/// The planned writes of a factory, by first occurrence.
 ///
 /// Writes without effect are left out, so the plan is empty if the cluster is in the wanted state. Equal writes are
 /// listed once, with the [number of occurrences](PlannedWrite::times). The `Display` has several lines.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lariat_cache::{
     CachedObject, GateDecision, PendingWrite, WriteReceipt, WriteResult, WriteVerb,
 };
-use lariat_controller::HandlerWrite;
+use lariat_controller::{Gate, GatedWrite};
 use lariat_core::ObjectKey;
 use serde_json::{Map, Value};
 
@@ -23,21 +23,33 @@ struct Receipt {
     is_secret: bool,
 }
 
-/// Turns a write into a dry run, and records its answer.
-pub(crate) fn dry_run(book: &Book, write: &HandlerWrite<'_>) -> GateDecision {
-    // The caller requests a dry run by itself, so nothing would be written.
-    if write.write().is_dry_run() {
-        return GateDecision::Pass;
+/// Turns every write into a dry run, and records its answer.
+pub(crate) struct PlanGate {
+    book: Book,
+}
+
+impl PlanGate {
+    pub(crate) fn new(book: Book) -> Self {
+        Self { book }
     }
-    GateDecision::DryRun(Box::new(Receipt::new(book, write)))
+}
+
+impl Gate for PlanGate {
+    fn admit(&self, write: &GatedWrite<'_>) -> GateDecision {
+        // The caller requests a dry run by itself, so nothing would be written.
+        if write.write().is_dry_run() {
+            return GateDecision::Pass;
+        }
+        GateDecision::DryRun(Box::new(Receipt::new(&self.book, write)))
+    }
 }
 
 impl Receipt {
-    fn new(book: &Book, write: &HandlerWrite<'_>) -> Self {
+    fn new(book: &Book, write: &GatedWrite<'_>) -> Self {
         let pending = write.write();
         let what = What {
-            reconciler: write.handler().to_owned(),
-            of: (write.gvk().clone(), write.key().clone()),
+            reconciler: write.handler().map(ToOwned::to_owned),
+            of: write.gvk().cloned().zip(write.key().cloned()),
             verb: pending.verb(),
             kind: kind(pending),
             key: pending.key(),

@@ -7,7 +7,7 @@ use lariat_core::{Gvk, ObjectKey};
 
 use crate::diff::{Diff, FieldChange};
 
-/// A write that a reconciler would have made.
+/// A write that the program would have made.
 ///
 /// Its `Display` has a line for the write, and one for each changed field.
 ///
@@ -16,7 +16,7 @@ use crate::diff::{Diff, FieldChange};
 ///
 /// # fn example(operator: Operator) {
 /// for write in &operator.planned() {
-///     println!("{} {} {}", write.reconciler(), write.verb(), write.kind());
+///     println!("{:?} {} {}", write.reconciler(), write.verb(), write.kind());
 /// }
 /// # }
 /// ```
@@ -29,8 +29,8 @@ pub struct PlannedWrite {
 /// A planned write without its count; equal ones are counted together.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct What {
-    pub(super) reconciler: String,
-    pub(super) of: (Gvk, ObjectKey),
+    pub(super) reconciler: Option<String>,
+    pub(super) of: Option<(Gvk, ObjectKey)>,
     pub(super) verb: WriteVerb,
     pub(super) kind: String,
     pub(super) key: Option<ObjectKey>,
@@ -40,16 +40,17 @@ pub(super) struct What {
 }
 
 impl PlannedWrite {
-    /// Returns the name of the reconciler.
+    /// Returns the name of the reconciler or handler; `None` outside of calls.
     #[must_use]
-    pub fn reconciler(&self) -> &str {
-        &self.what.reconciler
+    pub fn reconciler(&self) -> Option<&str> {
+        self.what.reconciler.as_deref()
     }
 
-    /// Returns the kind and key of the reconciled object.
+    /// Returns the kind and key of the reconciled object; `None` outside of calls.
     #[must_use]
-    pub fn reconciled(&self) -> (&Gvk, &ObjectKey) {
-        (&self.what.of.0, &self.what.of.1)
+    pub fn reconciled(&self) -> Option<(&Gvk, &ObjectKey)> {
+        let (gvk, key) = self.what.of.as_ref()?;
+        Some((gvk, key))
     }
 
     /// Returns the verb.
@@ -108,12 +109,16 @@ impl fmt::Display for PlannedWrite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let What {
             reconciler,
-            of: (gvk, of),
+            of,
             verb,
             kind,
             ..
         } = &self.what;
-        write!(f, "{reconciler}, for {gvk} {of}: would {verb} {kind}")?;
+        match reconciler.as_ref().zip(of.as_ref()) {
+            Some((reconciler, (gvk, of))) => write!(f, "{reconciler}, for {gvk} {of}: ")?,
+            None => f.write_str("outside of calls: ")?,
+        }
+        write!(f, "would {verb} {kind}")?;
         if let Some(key) = self.key() {
             write!(f, " {key}")?;
         }
