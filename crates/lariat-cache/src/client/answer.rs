@@ -16,7 +16,7 @@ use tower::BoxError;
 use super::gate::Described;
 use super::multiplex;
 use super::request::{self, Length};
-use super::timed::AnswerBody;
+use super::timed::{AnswerBody, EndlessAnswer};
 use crate::requests::CountedClient;
 
 /// The default timeout of an answer.
@@ -49,16 +49,6 @@ pub(super) struct NoAnswer {
     path: String,
     after: Duration,
     more: &'static str,
-}
-
-/// The error of an answer whose body did not end in time.
-#[derive(Debug, thiserror::Error)]
-#[error("{method} {path}: the answer of the API server ({status}) did not end within {after:?}")]
-pub(super) struct EndlessAnswer {
-    method: Method,
-    path: String,
-    status: StatusCode,
-    after: Duration,
 }
 
 /// The fence of a write.

@@ -2,14 +2,24 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
+use http::{Method, StatusCode};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use kube::client::Body;
 use tokio::time::{Instant, Sleep, sleep_until};
 use tower::BoxError;
 
-use super::answer::EndlessAnswer;
+/// The error of an answer whose body did not end in time.
+#[derive(Debug, thiserror::Error)]
+#[error("{method} {path}: the answer of the API server ({status}) did not end within {after:?}")]
+pub(super) struct EndlessAnswer {
+    pub(super) method: Method,
+    pub(super) path: String,
+    pub(super) status: StatusCode,
+    pub(super) after: Duration,
+}
 
 /// The body of an answer, which may have a deadline.
 pub(super) struct AnswerBody {
