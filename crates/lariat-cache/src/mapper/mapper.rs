@@ -203,6 +203,10 @@ impl MapperError {
                 gvk: gvk.clone(),
                 served: served.clone(),
             },
+            Self::NotWatchable { gvk, is_listable } => Self::NotWatchable {
+                gvk: gvk.clone(),
+                is_listable: *is_listable,
+            },
             Self::UnknownResource { api_path, resource } => Self::UnknownResource {
                 api_path: api_path.clone(),
                 resource: resource.clone(),

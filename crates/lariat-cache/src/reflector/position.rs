@@ -38,6 +38,8 @@ pub(super) struct Cursor {
     pub(super) loading: Option<Loading>,
     /// When the last new object of the initial list arrived.
     pub(super) last_new: Option<Instant>,
+    /// Whether the watch ends here, so that the kind is listed again.
+    pub(super) is_reread: bool,
     /// How many bookmarks brought nothing new.
     pub(super) standing: u64,
 }

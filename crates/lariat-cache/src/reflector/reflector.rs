@@ -249,7 +249,7 @@ impl Reflector {
     /// Lists again: on request, after a change of the content filter, or for objects that a fence has hidden.
     ///
     /// The cache keeps its objects meanwhile.
-    fn reread(&mut self) -> ReflectorStep {
+    pub(super) fn reread(&mut self) -> ReflectorStep {
         tracing::debug!(kind = %self.progress.gvk(), "the kind is listed again, on request or after a change of the content filter");
         self.progress.watch_ended();
         ReflectorStep::Load
