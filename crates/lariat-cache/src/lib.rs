@@ -65,8 +65,7 @@ pub use client::{
     ClientIdentity, ConnectError, FollowedBy, GateDecision, Http2, IdentityError, KindClient,
     PendingWrite, SharedClientFactory, WriteGate, WriteReceipt, WriteResult, WriteVerb, connect,
     from_config, from_kubeconfig, from_kubeconfig_file, from_kubeconfig_text, is_missing,
-    is_too_large,
-    retry_after,
+    is_too_large, retry_after,
 };
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]

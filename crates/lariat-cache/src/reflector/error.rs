@@ -142,7 +142,9 @@ impl ReflectorError {
             },
             Self::Expired { .. } => End::Expired,
             Self::Cut { .. } => End::Cut,
-            Self::Malformed { .. } | Self::TooLarge { .. } | Self::OtherKind { .. } => End::Malformed,
+            Self::Malformed { .. } | Self::TooLarge { .. } | Self::OtherKind { .. } => {
+                End::Malformed
+            }
             Self::Unanswered { .. } => End::Unanswered,
             Self::NotServed => End::NotServed,
             Self::Silent { .. } | Self::Stale { .. } => End::Silent,
@@ -218,7 +220,9 @@ impl ReflectorError {
             Self::Unanswered { .. } => Reconnect::Silent,
             Self::Refused { .. } | Self::NotServed => Reconnect::Refused,
             Self::Unreachable { .. } | Self::Cut { .. } => Reconnect::Failed,
-            Self::Malformed { .. } | Self::TooLarge { .. } | Self::OtherKind { .. } => Reconnect::Failed,
+            Self::Malformed { .. } | Self::TooLarge { .. } | Self::OtherKind { .. } => {
+                Reconnect::Failed
+            }
             Self::NoEndMarker | Self::WentBack => Reconnect::Failed,
         }
     }
