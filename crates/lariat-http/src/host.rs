@@ -38,7 +38,9 @@ impl Hosts {
         self
     }
 
-    /// Returns whether the `Host` of a request is allowed, or missing, as browsers always send it.
+    /// Returns whether the `Host` of a request is allowed.
+    ///
+    /// A missing one is, as browsers always send it.
     #[must_use]
     pub fn allow(&self, headers: &HeaderMap) -> bool {
         let Some(host) = headers.get(header::HOST) else {

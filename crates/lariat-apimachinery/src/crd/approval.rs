@@ -41,7 +41,9 @@ pub(super) fn check(object: &Object, old: Option<&Object>) -> Option<StatusCause
     }
 }
 
-/// Returns the condition `KubernetesAPIApprovalPolicyConformant` of a CRD, if its group needs an approval.
+/// Returns the condition of a CRD's approval, if its group needs one.
+///
+/// Its type is `KubernetesAPIApprovalPolicyConformant`.
 ///
 /// ```
 /// use lariat_apimachinery::crd::approval_condition;

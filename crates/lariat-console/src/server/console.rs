@@ -158,7 +158,9 @@ impl Console {
         self.access(Access::Everyone)
     }
 
-    /// Names the console for requests without authentication, such as `console.shop.example`; without a port.
+    /// Allows a `Host` for requests without authentication.
+    ///
+    /// It is a name such as `console.shop.example`, without a port.
     ///
     /// While no authentication is needed, requests with an unknown `Host` are refused, as a page of another site may
     /// have sent them. IP addresses, `localhost`, names without a dot and names of Services are always known; add the

@@ -137,7 +137,9 @@ impl SqlService {
         Self { auth, ..self }
     }
 
-    /// Names the service for requests without authentication, such as `sql.shop.example`; without a port.
+    /// Allows a `Host` for requests without authentication.
+    ///
+    /// It is a name such as `sql.shop.example`, without a port.
     ///
     /// While no authentication is needed, requests with an unknown `Host` are refused. IP addresses, `localhost`, names
     /// without a dot and names of Services are always known.
