@@ -4,7 +4,7 @@
 //! `cargo run --release -p lariat-cache --example namespaces -- make 2000`, then `each 2000` and `all 2000`.
 
 use std::error::Error;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
@@ -12,6 +12,7 @@ use kube::api::{Api, PostParams};
 use lariat_cache::{KindOptions, Selection, SharedCacheFactory};
 use lariat_core::Gvk;
 use serde_json::json;
+use tokio::time::Instant;
 
 const TIMEOUT: Duration = Duration::from_secs(600);
 

@@ -21,8 +21,8 @@ async fn bench(stored: &str) -> Bench {
         json!({"old": default("x"), "both": text, "d": default("one")}),
         json!({"new": text, "both": text, "fresh": default("y"), "d": default("two")}),
     ];
-    let versions = widgets["spec"]["versions"].as_array_mut().unwrap();
-    for (version, fields) in versions.iter_mut().zip(fields) {
+    let versions = widgets["spec"]["versions"].as_array_mut();
+    for (version, fields) in versions.into_iter().flatten().zip(fields) {
         let spec = json!({"type": "object", "properties": fields});
         version["schema"]["openAPIV3Schema"] =
             json!({"type": "object", "properties": {"spec": spec}});
