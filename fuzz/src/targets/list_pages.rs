@@ -26,7 +26,9 @@ pub(crate) fn run(data: &[u8]) {
     let Ok(page) = page else {
         let is_page = version
             .is_some_and(|version| version.as_str().is_some_and(|v| !v.is_empty()))
-            && (items.is_null() || items.is_array())
+            // Without `items` it is no list; one that names a type may be of another kind.
+            && value.get("items").is_some_and(|items| items.is_null() || items.is_array())
+            && ["kind", "apiVersion"].iter().all(|member| value.get(member).is_none())
             && metadata.is_some_and(is_usual);
         assert!(!is_page || may_be_refused, "refused: {value}");
         return;

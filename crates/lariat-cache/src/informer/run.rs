@@ -292,8 +292,9 @@ impl Core {
                 return self.progress.failed(&trouble, Some(retry_in));
             }
         };
-        self.progress.unserved(phase, error.served_in_group());
+        // The reason first: a start that fails in this phase shows it.
         self.say_unserved(describe(error), retry_in);
+        self.progress.unserved(phase, error.served_in_group());
     }
 
     fn say_unserved(&self, error: String, retry_in: Duration) {

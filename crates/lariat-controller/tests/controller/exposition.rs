@@ -280,6 +280,8 @@ histogram lariat_handler_lag_seconds_sum{ctx,kind,handler}
 counter lariat_handler_retries_total{ctx,kind,handler}
 counter lariat_handler_exhausted_total{ctx,kind,handler}
 gauge lariat_blocked_threads{ctx,kind}
+gauge lariat_handler_failing_keys{ctx,kind,handler}
+gauge lariat_handler_given_up_keys{ctx,kind,handler}
 gauge lariat_hot_loops{ctx,kind}
 gauge lariat_cache_objects{ctx,kind}
 gauge lariat_cache_bytes{ctx,kind}
