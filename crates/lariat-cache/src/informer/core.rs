@@ -198,8 +198,15 @@ impl Core {
         let is_cluster = self
             .resource()
             .is_some_and(|resource| resource.scope() == Scope::Cluster);
+        // Nothing is known about a namespace that the cache is used without.
+        let is_forbidden = self
+            .progress
+            .forbidden()
+            .iter()
+            .any(|forbidden| Some(&**forbidden) == namespace);
         let selection = &self.wanted.borrow().selection;
-        selection.selects_by_namespace_only() && (is_cluster || selection.covers(namespace))
+        selection.selects_by_namespace_only()
+            && (is_cluster || selection.covers(namespace) && !is_forbidden)
     }
 
     /// Returns whether the value at a JSON pointer is cached unchanged.

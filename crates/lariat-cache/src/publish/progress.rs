@@ -171,7 +171,8 @@ impl Progress {
 
     /// Begins with a new set of reflectors; the previous ones have ended.
     ///
-    /// A synced cache stays synced: the new set reads the same objects, in another form.
+    /// A synced cache stays synced: the new set reads the same objects, in another form. So it has the same namespaces,
+    /// and stays without those that are forbidden.
     pub(crate) fn begin(self: &Arc<Self>, segments: usize) -> Vec<Segment> {
         let mut totals = self.totals.lock();
         let stays = segments > 0 && self.phase() == Phase::Synced;
@@ -186,7 +187,15 @@ impl Progress {
             interrupted: stays.then(|| totals.interrupted().unwrap_or_else(Instant::now)),
             forbidden: None,
         };
-        totals.segments = vec![part; segments];
+        let mut parts = vec![part; segments];
+        if stays {
+            let before = totals.segments.iter();
+            parts
+                .iter_mut()
+                .zip(before)
+                .for_each(|(part, before)| part.keep_out(before));
+        }
+        totals.segments = parts;
         totals.generation += 1;
         let generation = totals.generation;
         drop(totals);
@@ -393,11 +402,11 @@ impl Segment {
 
     /// Records that the namespace of this reflector is forbidden, and uses the cache without it.
     ///
-    /// A namespace that was read stays as it is.
+    /// A namespace that was read stays as it is. One that was read in another form does not delay the others.
     pub(crate) fn forbidden(&self, namespace: &Arc<str>) {
         let mut totals = self.progress.totals.lock();
         let is_new = self.part(&mut totals).is_some_and(|part| {
-            let is_new = part.phase != Phase::Synced && part.forbidden.is_none();
+            let is_new = !part.is_loaded && part.forbidden.is_none();
             if is_new {
                 part.forbidden = Some(Arc::clone(namespace));
             }
@@ -487,8 +496,11 @@ impl Totals {
 
     /// Returns whether all reflectors have read all objects, but for forbidden namespaces.
     fn is_complete(&self) -> bool {
-        let mut parts = self.segments.iter();
-        parts.all(|part| part.is_loaded || part.forbidden.is_some())
+        let parts = &self.segments;
+        parts.iter().any(|part| part.is_loaded)
+            && parts
+                .iter()
+                .all(|part| part.is_loaded || part.forbidden.is_some())
     }
 
     fn blind(&self) -> Option<Blind> {
@@ -508,9 +520,21 @@ impl Totals {
     }
 }
 
+impl Part {
+    /// Stays without the namespace if it was forbidden before.
+    fn keep_out(&mut self, before: &Self) {
+        self.forbidden.clone_from(&before.forbidden);
+        if self.forbidden.is_some() && before.phase != Phase::Synced {
+            (self.phase, self.interrupted) = (Phase::Resolving, None);
+        }
+    }
+}
+
 /// Returns the phase of a kind, given the states of its reflectors.
 fn together(segments: &[Part]) -> Phase {
-    let allowed = segments.iter().filter(|part| part.forbidden.is_none());
+    // A forbidden namespace that was read before, in another form, is used as it is.
+    let is_used = |part: &&Part| part.forbidden.is_none() || part.phase == Phase::Synced;
+    let allowed = segments.iter().filter(is_used);
     let phases = allowed.map(|part| &part.phase);
     // Without any readable namespace there is nothing to use.
     let is_all_forbidden = phases.clone().next().is_none() && !segments.is_empty();

@@ -6,14 +6,14 @@ use std::time::Duration;
 use http::{Request, Response, StatusCode};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
-use kube::api::{Api, PostParams};
+use kube::api::{Api, DeleteParams, ListParams, PostParams};
 use kube::client::Body;
 use lariat_cache::{
-    Informer, InitialList, KindOptions, MapperError, Phase, RestMapper, Selection,
-    SharedCacheFactory,
+    GateDecision, Informer, InitialList, KindOptions, MapperError, PendingWrite, Phase, RestMapper,
+    Selection, SharedCacheFactory, WriteGate,
 };
 use lariat_cluster::Cluster;
-use lariat_core::Gvk;
+use lariat_core::{Gvk, ObjectKey};
 use parking_lot::Mutex;
 use serde_json::json;
 use tokio::time;
@@ -135,6 +135,83 @@ async fn forbidden_namespace_is_left_out_until_it_is_readable() {
     let (factory, _informer) = start();
     let synced = factory.wait_for_sync(MINUTE).await;
     synced.expect_err("all are forbidden");
+}
+
+/// One was never readable, and another one loses its Role before content is needed.
+#[tokio::test(start_paused = true)]
+async fn content_upgrade_leaves_forbidden_namespaces_out() {
+    for revoked in [None, Some("kube-system")] {
+        let cluster = cluster().await;
+        let all = ["default", "kube-public", "kube-system"];
+        for namespace in all {
+            create(&cluster, namespace).await;
+        }
+        let forbidden = Arc::new(Mutex::new(vec!["kube-public"]));
+        let options = KindOptions::default().selection(Selection::all().in_namespaces(all));
+        let factory = SharedCacheFactory::builder(forbidding(&cluster, &forbidden))
+            .default_options(options.start_without_forbidden())
+            .build();
+        let informer = factory.for_kind(config_maps());
+        factory.start();
+        let synced = factory.wait_for_sync(MINUTE).await;
+        synced.expect("the others are readable");
+        forbidden.lock().extend(revoked);
+        let typed = informer.cache::<ConfigMap>();
+        assert!(time::timeout(MINUTE, informer.content_synced()).await == Ok(true));
+        let left_out: Vec<&str> = [Some("kube-public"), revoked]
+            .into_iter()
+            .flatten()
+            .collect();
+        assert_eq!(informer.status().forbidden_namespaces, left_out);
+        let key = ObjectKey::namespaced("default", "default");
+        assert!(typed.get(&key).expect("it has content").is_some());
+        // Once they are readable, they are read as all others are.
+        forbidden.lock().clear();
+        time::sleep(10 * MINUTE).await;
+        let readable = typed.list().filter(Result::is_ok).count();
+        assert_eq!(
+            (readable, informer.status().forbidden_namespaces.len()),
+            (3, 0)
+        );
+    }
+}
+
+/// Writes down how many objects each write affects.
+struct Counts(Arc<Mutex<Vec<Option<usize>>>>);
+
+impl WriteGate for Counts {
+    fn admit(&self, write: &PendingWrite<'_>) -> GateDecision {
+        self.0.lock().push(write.objects());
+        GateDecision::Refuse("only asked".into())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn collection_of_a_forbidden_namespace_has_an_unknown_size() {
+    let cluster = cluster().await;
+    let all = ["default", "kube-public"];
+    for namespace in all {
+        create(&cluster, namespace).await;
+    }
+    let forbidden = Arc::new(Mutex::new(vec!["kube-public"]));
+    let options = KindOptions::default().selection(Selection::all().in_namespaces(all));
+    let factory = SharedCacheFactory::builder(forbidding(&cluster, &forbidden))
+        .default_options(options.start_without_forbidden())
+        .build();
+    let _informer = factory.for_kind(config_maps());
+    factory.start();
+    let synced = factory.wait_for_sync(MINUTE).await;
+    synced.expect("one is readable");
+    let counts = Arc::default();
+    let gate = Counts(Arc::clone(&counts));
+    assert!(factory.clients().set_gate(Arc::new(gate)));
+    for namespace in all {
+        let api: Api<ConfigMap> = Api::namespaced(factory.clients().client(), namespace);
+        let (delete, list) = (DeleteParams::default(), ListParams::default());
+        let deleted = api.delete_collection(&delete, &list).await.map(drop);
+        deleted.expect_err("it is refused");
+    }
+    assert_eq!(*counts.lock(), [Some(1), None]);
 }
 
 /// A client of a cluster that forbids ConfigMaps of some namespaces.
