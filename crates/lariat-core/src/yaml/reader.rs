@@ -42,8 +42,11 @@ impl From<ScanError> for YamlError {
 /// The namespace of the tags that YAML defines, such as `!!str`.
 const NAMESPACE: &str = "tag:yaml.org,2002:";
 
-/// How many values aliases may add, so that a short text cannot use up the memory.
+/// How many values anchors keep and aliases add at most, so that a short text cannot use up the memory.
 const MOST_ALIASED: usize = 1_000_000;
+
+/// How many bytes of a text count as a further value.
+const TEXT: usize = 32;
 
 /// Reads the first document of a text as kubectl does; an empty text is `null`.
 ///
@@ -140,10 +143,7 @@ impl Document {
                 let (value, size) = known.ok_or_else(|| {
                     YamlError::new(place, "an anchor contains an alias of itself")
                 })?;
-                self.aliased += size;
-                if self.aliased > MOST_ALIASED {
-                    return Err(YamlError::new(place, "the aliases repeat too many values"));
-                }
+                self.repeat(size, place)?;
                 self.put(value.into(), 0, place)
             }
             Event::SequenceStart(_, anchor, _) => {
@@ -176,10 +176,21 @@ impl Document {
         self.put(value.into(), anchor, place)
     }
 
+    /// Counts copied values.
+    fn repeat(&mut self, size: usize, place: &Span) -> Result<(), YamlError> {
+        self.aliased += size;
+        if self.aliased > MOST_ALIASED {
+            return Err(YamlError::new(place, "the aliases repeat too many values"));
+        }
+        Ok(())
+    }
+
     /// Adds a value to the list or mapping that is open.
     fn put(&mut self, node: Node, anchor: usize, place: &Span) -> Result<(), YamlError> {
         if anchor != 0 {
             let size = size(&node.value);
+            // Anchors within anchors are copied with each of them.
+            self.repeat(size, place)?;
             self.anchors.insert(anchor, (node.value.clone(), size));
         }
         let Some(Open { content, .. }) = self.open.last_mut() else {
@@ -209,11 +220,17 @@ impl From<Value> for Node {
     }
 }
 
-/// Returns how many values a value consists of.
+/// Returns how many values a value consists of; long texts count as several.
 fn size(value: &Value) -> usize {
     let within: usize = match value {
+        Value::String(text) => text.len() / TEXT,
         Value::Array(items) => items.iter().map(size).sum(),
-        Value::Object(members) => members.values().map(size).sum(),
+        Value::Object(members) => {
+            let members = members.iter();
+            members
+                .map(|(name, value)| name.len() / TEXT + size(value))
+                .sum()
+        }
         _ => 0,
     };
     within + 1
@@ -351,6 +368,27 @@ mod tests {
             let error = read(text).unwrap_err();
             assert_eq!(error.line(), line, "{text}: {error}");
             assert!(!error.to_string().contains("hunter2"), "{error}");
+        }
+    }
+
+    #[test]
+    fn anchors_within_anchors_are_bounded() {
+        let open: String = (0..200).map(|level| format!("&a{level} [")).collect();
+        let items = "1,".repeat(100_000);
+        let text = format!("{open}{items}{}", "]".repeat(200));
+        let error = read(&text).map(drop).unwrap_err().to_string();
+        assert!(error.contains("aliases repeat too many values"), "{error}");
+        assert!(read(&format!("a: &x [{items}]\nb: *x\n")).is_ok());
+    }
+
+    #[test]
+    fn aliases_of_long_texts_are_bounded() {
+        let (long, name) = ("x".repeat(100_000), "k".repeat(1_000));
+        for (anchor, aliases) in [(long, 10_000), (format!("{{{name}: 1}}"), 40_000)] {
+            let text = |aliases: usize| format!("- &x {anchor}\n{}", "- *x\n".repeat(aliases));
+            let error = read(&text(aliases)).map(drop).unwrap_err().to_string();
+            assert!(error.contains("aliases repeat too many values"), "{error}");
+            assert!(read(&text(10)).is_ok());
         }
     }
 
