@@ -222,6 +222,8 @@ impl Reflector {
                 });
             }
             BookmarkSign::Stands => cursor.standing += 1,
+            // A server that follows etcd too slowly moves, and is behind all the same.
+            BookmarkSign::Moves if self.standstill.is_behind() => {}
             BookmarkSign::Moves if self.is_stale && version != &cursor.version => {
                 self.is_stale = false;
                 self.progress.recovered();

@@ -35,9 +35,16 @@ pub(super) enum BookmarkSign {
 #[derive(Debug, Default)]
 pub(super) struct Standstill {
     unseen: Option<(ResourceVersion, Instant)>,
+    /// The write that the watch was last found behind, until a bookmark reaches it.
+    behind: Option<ResourceVersion>,
 }
 
 impl Standstill {
+    /// Returns whether the watch has not reached the write that it was last found behind.
+    pub(super) fn is_behind(&self) -> bool {
+        self.behind.is_some()
+    }
+
     /// Judges a bookmark.
     ///
     /// `before` is the version of the watch before it, `written` the newest write of this process to the kind that no
@@ -52,6 +59,7 @@ impl Standstill {
         let is_behind =
             |written: &ResourceVersion| version.compare(written) == Some(Ordering::Less);
         self.unseen.take_if(|(unseen, _)| !is_behind(unseen));
+        self.behind.take_if(|behind| !is_behind(behind));
         let now = Instant::now();
         match (&mut self.unseen, written.filter(is_behind)) {
             (Some((written, at)), _) if now - *at >= BEHIND => {
@@ -59,6 +67,7 @@ impl Standstill {
                 // Reported again after the same time, and not with each further bookmark.
                 *at = now;
                 let written = written.clone();
+                self.behind = Some(written.clone());
                 return BookmarkSign::Behind { written, since };
             }
             (unseen @ None, Some(written)) => *unseen = Some((written, now)),

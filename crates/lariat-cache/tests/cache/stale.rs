@@ -24,6 +24,11 @@ use crate::bench::{MINUTE, any_body, cluster, config_maps};
 
 /// A client of a server whose watch cache for ConfigMaps can hang: it sends bookmarks of the same version.
 fn hanging(cluster: &Cluster, hangs: &Arc<AtomicBool>) -> Client {
+    following(cluster, hangs, 0)
+}
+
+/// A client of a server whose bookmarks for ConfigMaps move by `pace` versions, whatever happens in between.
+fn following(cluster: &Cluster, hangs: &Arc<AtomicBool>, pace: u64) -> Client {
     let (service, hangs) = (cluster.service(), Arc::clone(hangs));
     let service = tower::service_fn(move |request: Request<Body>| {
         let (mut service, hangs) = (service.clone(), Arc::clone(&hangs));
@@ -41,14 +46,17 @@ fn hanging(cluster: &Cluster, hangs: &Arc<AtomicBool>) -> Client {
                 .nth(1)
                 .expect("it has a version");
             let since = since.split('&').next().expect("it has a version");
-            let object = format!(r#"{{"metadata":{{"resourceVersion":"{since}"}}}}"#);
-            let line = format!("{{\"type\":\"BOOKMARK\",\"object\":{object}}}\n");
-            let bookmarks = futures::stream::unfold((line, hangs), |(line, hangs)| async {
-                time::sleep(MINUTE).await;
-                let frame = Frame::data(Bytes::from(line.clone()));
-                let goes_on = hangs.load(Ordering::Relaxed);
-                goes_on.then(|| (Ok::<_, Infallible>(frame), (line, hangs)))
-            });
+            let since: u64 = since.parse().expect("it is a number");
+            let bookmarks =
+                futures::stream::unfold((since, hangs), move |(at, hangs)| async move {
+                    time::sleep(MINUTE).await;
+                    let at = at + pace;
+                    let object = format!(r#"{{"metadata":{{"resourceVersion":"{at}"}}}}"#);
+                    let line = format!("{{\"type\":\"BOOKMARK\",\"object\":{object}}}\n");
+                    let frame = Frame::data(Bytes::from(line));
+                    let goes_on = hangs.load(Ordering::Relaxed);
+                    goes_on.then(|| (Ok::<_, Infallible>(frame), (at, hangs)))
+                });
             Ok(Response::new(any_body(StreamBody::new(Box::pin(
                 bookmarks,
             )))))
@@ -116,4 +124,31 @@ async fn watch_whose_bookmarks_stand_still_while_other_kinds_move_is_opened_agai
         "{status:?}"
     );
     assert!(!status.is_stale(), "it is no proof: {status:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn watch_that_moves_behind_an_own_write_stays_stale() {
+    let cluster = cluster().await;
+    let hangs = Arc::new(AtomicBool::new(true));
+    let factory = factory(following(&cluster, &hangs, 1));
+    let informer = factory.for_kind(config_maps());
+    factory.start();
+    factory.wait_for_sync(MINUTE).await.expect("it syncs");
+    // The server follows a version a minute, and the write is fifty versions away.
+    let secrets: Api<Secret> = Api::namespaced(cluster.client(), "default");
+    for number in 0..50 {
+        let secret = json!({"metadata": {"name": format!("s{number}")}});
+        let secret = serde_json::from_value(secret).unwrap();
+        let created = secrets.create(&PostParams::default(), &secret).await;
+        created.unwrap();
+    }
+    let own: ConfigMap = serde_json::from_value(json!({"metadata": {"name": "own"}})).unwrap();
+    let api: Api<ConfigMap> = Api::namespaced(factory.clients().client(), "default");
+    api.create(&PostParams::default(), &own).await.unwrap();
+    time::sleep(5 * MINUTE).await;
+    for minute in 0..8 {
+        let status = informer.status();
+        assert!(status.is_stale(), "{minute}: {status:?}");
+        time::sleep(MINUTE).await;
+    }
 }
