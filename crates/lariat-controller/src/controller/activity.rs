@@ -96,7 +96,7 @@ pub(crate) struct Found<'a> {
 /// The entry of one worker.
 ///
 /// Dropping it removes the entry, unless the worker was aborted while it processed a key.
-pub(super) struct WorkerActivity<'a> {
+pub(crate) struct WorkerActivity<'a> {
     activity: &'a Activity,
     entry: Arc<Entry>,
 }
@@ -111,7 +111,7 @@ impl Activity {
     }
 
     /// Adds a worker.
-    pub(super) fn add_worker(&self) -> WorkerActivity<'_> {
+    pub(crate) fn add_worker(&self) -> WorkerActivity<'_> {
         let entry = Arc::default();
         let mut workers = self.workers.lock();
         // An aborted worker leaves its entry behind, to be named in the error of the stop. If the future of that stop
@@ -154,6 +154,11 @@ impl Activity {
     /// Returns how many calls block their threads, as of the watchdog's last look.
     pub(crate) fn blocked(&self) -> usize {
         self.blocked.load(Ordering::Relaxed)
+    }
+
+    /// Forgets which calls block their threads, when nothing looks any more.
+    pub(crate) fn forget_blocked(&self) {
+        self.blocked.store(0, Ordering::Relaxed);
     }
 
     /// Looks at every worker; call it at regular intervals, from one thread.
@@ -229,7 +234,7 @@ pub(crate) fn is_report(count: u64, limit: u64) -> bool {
 
 impl WorkerActivity<'_> {
     /// Records that the worker starts to process a key.
-    pub(super) fn begin(&self, key: &ObjectKey) {
+    pub(crate) fn begin(&self, key: &ObjectKey) {
         *self.entry.doing.lock() = Some(Doing {
             key: key.clone(),
             handler: None,
@@ -248,12 +253,12 @@ impl WorkerActivity<'_> {
     }
 
     /// Records that the worker has finished the key.
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         *self.entry.doing.lock() = None;
     }
 
     /// Records when the run is polled. It costs two relaxed stores for each poll.
-    pub(super) async fn polling<T>(&self, run: impl Future<Output = T>) -> T {
+    pub(crate) async fn polling<T>(&self, run: impl Future<Output = T>) -> T {
         let (mut run, polls) = (pin!(run), &self.entry.polls);
         poll_fn(|cx| {
             let before = polls.load(Ordering::Relaxed) & !1;

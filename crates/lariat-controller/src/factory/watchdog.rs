@@ -45,6 +45,7 @@ struct Blame {
 
 /// The watchdog of a run of a factory; it ends when this is dropped.
 pub(super) struct Watchdog {
+    watched: Arc<Watched>,
     /// Dropped to end the thread. Nothing is sent.
     running: Option<mpsc::Sender<Infallible>>,
     thread: Option<thread::JoinHandle<()>>,
@@ -70,16 +71,25 @@ struct Heartbeat {
 }
 
 impl Watched {
-    /// Adds the calls of a controller.
+    /// Adds the calls of a controller, unless an earlier run has added them.
     pub(super) fn add(&self, activity: &Arc<Activity>) {
+        let added = Arc::downgrade(activity);
         let mut activities = self.activities.lock();
-        activities.retain(|each| each.strong_count() > 0);
-        activities.push(Arc::downgrade(activity));
+        activities.retain(|each| each.strong_count() > 0 && !each.ptr_eq(&added));
+        activities.push(added);
     }
 
     /// Describes the call that blocks its thread, or did within the last minute.
     pub(super) fn culprit(&self) -> Option<String> {
         Some(self.blame.lock().as_ref()?.text.clone())
+    }
+
+    /// Forgets the calls that blocked their threads. Nothing looks at them between two runs.
+    fn forget_blocked(&self) {
+        *self.blame.lock() = None;
+        self.activities()
+            .iter()
+            .for_each(|activity| activity.forget_blocked());
     }
 
     fn activities(&self) -> Vec<Arc<Activity>> {
@@ -97,6 +107,7 @@ impl Watchdog {
         let mut heart = JoinSet::new();
         if clock::is_simulated() {
             return Self {
+                watched: Arc::clone(watched),
                 running: None,
                 thread: None,
                 heart,
@@ -121,6 +132,7 @@ impl Watchdog {
             tracing::warn!(%error, "no watchdog can be started: handlers that block a thread are not named");
         }
         Self {
+            watched: Arc::clone(watched),
             running: Some(running),
             thread: thread.ok(),
             heart,
@@ -143,6 +155,7 @@ impl Watchdog {
         if let Some(thread) = self.thread.take() {
             // A panic has been printed by the panic hook.
             let _ = thread.join();
+            self.watched.forget_blocked();
         }
     }
 }
@@ -297,6 +310,8 @@ impl Heartbeat {
 mod tests {
     use std::time::SystemTime;
 
+    use lariat_core::{Gvk, ObjectKey};
+
     use super::*;
 
     const LIMIT: Duration = Duration::from_millis(40);
@@ -364,6 +379,33 @@ mod tests {
             }
             watchdog.end().await;
         });
+    }
+
+    #[test]
+    fn calls_of_a_controller_are_looked_at_once_after_restarts() {
+        let watched = Watched::default();
+        let activity = Arc::new(Activity::new(Gvk::new("", "v1", "ConfigMap")));
+        (0..3).for_each(|_| watched.add(&activity));
+        assert_eq!(watched.activities().len(), 1);
+    }
+
+    #[tokio::test]
+    async fn blocked_call_is_forgotten_when_the_watchdog_ends() {
+        let watched = Arc::new(Watched::default());
+        let activity = Arc::new(Activity::new(Gvk::new("", "v1", "ConfigMap")));
+        watched.add(&activity);
+        let mut watchdog = Watchdog::start(&watched, LIMIT);
+        let worker = activity.add_worker();
+        worker.begin(&ObjectKey::cluster("a"));
+        let blocks = async {
+            while activity.blocked() == 0 || watched.culprit().is_none() {
+                thread::yield_now();
+            }
+            watchdog.end().await;
+            (activity.blocked(), watched.culprit())
+        };
+        assert_eq!(worker.polling(blocks).await, (0, None));
+        worker.end();
     }
 
     #[test]
