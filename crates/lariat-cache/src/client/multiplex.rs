@@ -26,7 +26,7 @@ use super::kubeconfig::Origin;
 use super::liveness::{Liveness, TEST_PATH, TestedBody};
 use super::pool::{Health, OpenError, Pool, Replacements, Sent, Sign};
 use super::request::{self, Length};
-use super::separate::{Recipe, RecipeSlot};
+use super::separate::Recipe;
 use crate::requests::ServerSlot;
 
 /// Whether requests share connections by HTTP/2.
@@ -74,8 +74,13 @@ pub(super) async fn client(
     let Ok(test) = layers.clone().service(mirror).oneshot(test).await;
     let recipe = recipe(config.clone(), origin.clone(), http2);
     let credentials = Credentials::read(config.clone(), origin, http2 != Http2::Off).await?;
-    let wire = Wire::new(&config, credentials, http2, test, recipe);
-    Ok(Client::new(layers.service(wire), namespace))
+    let wire = Wire::new(&config, credentials, http2, test);
+    // The outermost layer, which sees a request as it was sent.
+    let offering = ServiceBuilder::new().map_request(move |request| {
+        recipe.offer(&request);
+        request
+    });
+    Ok(Client::new(offering.layer(layers).service(wire), namespace))
 }
 
 /// Returns how to make further clients for a configuration.
@@ -110,8 +115,6 @@ struct Connections {
     speaks: Mutex<Option<Speaks>>,
     /// Whether the protocol is set by the options rather than negotiated.
     is_fixed: bool,
-    /// Makes a client with connections of its own, for who asks in a request.
-    recipe: Recipe,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,13 +127,7 @@ impl Wire {
     /// Prepares requests to the server of a configuration.
     ///
     /// `test` is the request that tests liveness.
-    fn new(
-        config: &Config,
-        credentials: Credentials,
-        http2: Http2,
-        test: Request<()>,
-        recipe: Recipe,
-    ) -> Self {
+    fn new(config: &Config, credentials: Credentials, http2: Http2, test: Request<()>) -> Self {
         let url = config.cluster_url.clone();
         let speaks = match http2 {
             Http2::PriorKnowledge => Some(Speaks::Http2),
@@ -148,7 +145,6 @@ impl Wire {
                 judged: Mutex::default(),
                 speaks: Mutex::new(speaks),
                 is_fixed: speaks.is_some(),
-                recipe,
             }),
         }
     }
@@ -363,9 +359,6 @@ impl Service<Request<Body>> for Wire {
         *request.version_mut() = Version::HTTP_11;
         if let Some(slot) = request.extensions().get::<ServerSlot>() {
             slot.note(&shared.url);
-        }
-        if let Some(slot) = request.extensions().get::<RecipeSlot>() {
-            slot.fill(&shared.recipe);
         }
         Box::pin(async move { shared.send(request).await })
     }

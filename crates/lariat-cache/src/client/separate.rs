@@ -7,16 +7,25 @@
 
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
-use futures::future::BoxFuture;
-use http::{Request, Response};
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared};
+use http::{HeaderMap, Request, Response};
 use kube::Client;
 use kube::client::Body;
-use tokio::sync::OnceCell;
+use parking_lot::Mutex;
+use tokio::time::{self, Instant};
 use tower::{BoxError, Service};
 
 use super::credentials::CredentialError;
 use crate::requests::CountedClient;
+
+/// How long a request waits for the client to be made; it uses the other client then.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How soon a client that could not be made is tried again.
+const RETRY_AFTER: Duration = Duration::from_secs(10);
 
 /// Makes further clients of a configuration, whose tasks belong to the current runtime.
 #[derive(Clone)]
@@ -25,17 +34,32 @@ pub(super) struct Recipe(Arc<Make>);
 type Make = dyn Fn() -> BoxFuture<'static, Result<Client, CredentialError>> + Send + Sync;
 
 /// Receives the recipe of the client that a request is sent through, as an extension of the request.
-#[derive(Clone, Default)]
-pub(super) struct RecipeSlot(Arc<OnceLock<Recipe>>);
+#[derive(Clone)]
+pub(super) struct RecipeSlot {
+    recipe: Arc<OnceLock<Recipe>>,
+    /// The headers of the request.
+    headers: HeaderMap,
+}
 
 /// The service of a client with its own connections.
 #[derive(Clone)]
 pub(super) struct Separate {
     /// The client whose configuration is used.
     other: CountedClient,
-    slot: RecipeSlot,
-    own: Arc<OnceCell<CountedClient>>,
+    recipe: Arc<OnceLock<Recipe>>,
+    own: Arc<Mutex<Own>>,
 }
+
+/// The client with its own connections.
+#[derive(Default)]
+struct Own {
+    /// Kept, so that it goes on with the next request if one does not wait for its end.
+    making: Option<Making>,
+    failed_at: Option<Instant>,
+}
+
+/// Makes a client; `None` if that fails.
+type Making = Shared<BoxFuture<'static, Option<CountedClient>>>;
 
 impl Recipe {
     pub(super) fn new(
@@ -43,11 +67,16 @@ impl Recipe {
     ) -> Self {
         Self(Arc::new(make))
     }
-}
 
-impl RecipeSlot {
-    pub(super) fn fill(&self, recipe: &Recipe) {
-        self.0.get_or_init(|| recipe.clone());
+    /// Gives the recipe to a request that asks for it.
+    ///
+    /// A service around the client, which the recipe does not contain, may have added headers: credentials, for example.
+    /// Such a request gets no recipe.
+    pub(super) fn offer(&self, request: &Request<Body>) {
+        let slot = request.extensions().get::<RecipeSlot>();
+        if let Some(slot) = slot.filter(|slot| slot.headers == *request.headers()) {
+            slot.recipe.get_or_init(|| self.clone());
+        }
     }
 }
 
@@ -55,21 +84,60 @@ impl Separate {
     pub(super) fn new(other: CountedClient) -> Self {
         Self {
             other,
-            slot: RecipeSlot::default(),
+            recipe: Arc::default(),
             own: Arc::default(),
         }
     }
 
     async fn send(&self, mut request: Request<Body>) -> Result<Response<Body>, BoxError> {
-        let Some(recipe) = self.slot.0.get() else {
+        if let Some(own) = self.own().await {
+            return Ok(own.send(request).await?);
+        }
+        if self.recipe.get().is_none() {
             // The first requests, or all of them if the other client has a connector that is not Lariat's.
-            request.extensions_mut().insert(self.slot.clone());
-            return Ok(self.other.send(request).await?);
+            let slot = RecipeSlot {
+                recipe: Arc::clone(&self.recipe),
+                headers: request.headers().clone(),
+            };
+            request.extensions_mut().insert(slot);
+        }
+        Ok(self.other.send(request).await?)
+    }
+
+    /// Returns the client with its own connections.
+    ///
+    /// `None` if it cannot be made now: an exec plugin fails or takes long, while the other client has a valid credential.
+    async fn own(&self) -> Option<CountedClient> {
+        let making = self.making()?;
+        let made = time::timeout(PATIENCE, making).await.ok()?;
+        if made.is_none() {
+            *self.own.lock() = Own {
+                making: None,
+                failed_at: Some(Instant::now()),
+            };
+        }
+        made
+    }
+
+    fn making(&self) -> Option<Making> {
+        let recipe = self.recipe.get()?;
+        let mut own = self.own.lock();
+        let failed_at = own.failed_at;
+        if failed_at.is_some_and(|failed_at| failed_at.elapsed() < RETRY_AFTER) {
+            return None;
+        }
+        Some(own.making.get_or_insert_with(|| self.make(recipe)).clone())
+    }
+
+    fn make(&self, recipe: &Recipe) -> Making {
+        let (made, other) = ((recipe.0)(), self.other.clone());
+        let make = async move {
+            let made = made.await.inspect_err(|error| {
+                tracing::warn!(%error, "a client with its own connections cannot be made; those of the factory are used");
+            });
+            Some(other.counting(made.ok()?))
         };
-        let make = || async { Ok(self.other.counting((recipe.0)().await?)) };
-        let own = self.own.get_or_try_init(make).await;
-        let own = own.map_err(|error: CredentialError| BoxError::from(error))?;
-        Ok(own.send(request).await?)
+        make.boxed().shared()
     }
 }
 

@@ -142,7 +142,8 @@ impl SharedClientFactory {
 
     /// Returns the client for writes under an identity that need no fence.
     ///
-    /// They ask the gate all the same. It is for writes that every replica may make, such as Events, CRDs and the configurations of webhooks.
+    /// They ask the gate all the same. It is for writes that every replica may make, such as Events, CRDs and the
+    /// configurations of webhooks.
     ///
     /// # Errors
     ///
@@ -252,11 +253,13 @@ impl SharedClientFactory {
     /// Returns a client with connections and credentials of its own.
     ///
     /// Its tasks belong to the current runtime. A program on two runtimes needs it: the connections of a client stand
-    /// still while the runtime is blocked that the client was created on. Its requests are counted with those of the factory; no gate is called, and its writes are
-    /// not applied to caches. An exec plugin of the configuration is run for it too.
+    /// still while the runtime is blocked that the client was created on. Its requests are counted with those of the
+    /// factory; no gate is called, and its writes are not applied to caches. An exec plugin of the configuration is run
+    /// for it too.
     ///
-    /// The first request goes through the factory's connections. If the factory's client was not created by
-    /// [`connect`](crate::connect) or a similar function, all requests do.
+    /// The first request goes through the factory's connections, and so do later ones while an exec plugin fails or takes
+    /// more than a second. If the factory's client was not created by [`connect`](crate::connect) or a similar function,
+    /// or a service around it adds headers, all requests do.
     ///
     /// ```no_run
     /// use lariat::cache::SharedClientFactory;

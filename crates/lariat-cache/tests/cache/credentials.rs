@@ -9,7 +9,7 @@ use http::{Request, header};
 use hyper::body::Incoming;
 use kube::Client;
 use kube::config::{ExecConfig, ExecInteractiveMode};
-use lariat_cache::{ConnectError, Http2, from_config};
+use lariat_cache::{ConnectError, Http2, SharedClientFactory, from_config};
 use lariat_core::describe;
 use parking_lot::Mutex;
 use tokio::time;
@@ -392,6 +392,44 @@ async fn a_plugin_that_fails_before_its_token_expires_does_not_take_it_away() {
     std::fs::remove_file(folder.path("fail")).unwrap();
     folder.token("first", "");
     assert_eq!(write(&client).await, Ok(()));
+}
+
+#[tokio::test]
+async fn separate_client_shares_connections_while_its_plugin_fails() {
+    let (folder, guarded) = (Folder::new("separate"), Guarded::start("first").await);
+    folder.token("first", "");
+    let plugin = folder.plugin(FAILS);
+    let client = guarded.client(|user| user.exec = Some(plugin)).await;
+    let separate = SharedClientFactory::new(client).separate_client();
+    folder.write("fail", "");
+    for _ in 0..3 {
+        assert_eq!(write(&separate).await, Ok(()));
+    }
+    assert_eq!(folder.lines("runs"), 2, "not by each request");
+    std::fs::remove_file(folder.path("fail")).unwrap();
+    pass(10).await;
+    for _ in 0..2 {
+        assert_eq!(write(&separate).await, Ok(()));
+    }
+    assert_eq!(folder.lines("runs"), 3);
+}
+
+#[tokio::test]
+async fn separate_client_shares_connections_while_its_plugin_runs() {
+    let (folder, guarded) = (Folder::new("separate-slow"), Guarded::start("first").await);
+    folder.token("first", "");
+    folder.write("go", "");
+    let plugin = folder.plugin(WAITS);
+    let client = guarded.client(|user| user.exec = Some(plugin)).await;
+    let separate = SharedClientFactory::new(client).separate_client();
+    std::fs::remove_file(folder.path("go")).unwrap();
+    // The plugin waits for these requests, so none of them can have waited for the plugin.
+    for _ in 0..2 {
+        assert_eq!(write(&separate).await, Ok(()));
+    }
+    folder.write("go", "");
+    assert_eq!(write(&separate).await, Ok(()));
+    assert_eq!(folder.lines("runs"), 2);
 }
 
 #[tokio::test]

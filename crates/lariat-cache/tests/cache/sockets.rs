@@ -1,7 +1,10 @@
 //! How many connections there are.
 
+use http::{HeaderValue, Request, header};
 use k8s_openapi::api::core::v1::Pod;
+use kube::Client;
 use kube::api::{Api, ListParams};
+use kube::client::Body;
 use lariat_cache::{Http2, SharedCacheFactory, SharedClientFactory, from_config};
 use lariat_cluster::Cluster;
 use lariat_core::Gvk;
@@ -238,4 +241,23 @@ async fn separate_client_of_a_foreign_client_shares_its_connections() {
         pods.list(&ListParams::default()).await.unwrap();
     }
     assert_eq!(cluster.journal().count("list", "pods"), 2);
+}
+
+#[tokio::test]
+async fn separate_client_of_a_client_that_adds_headers_shares_its_connections() {
+    let cluster = Cluster::builder().listen().start().await.unwrap();
+    let client = from_config(config(&cluster.url().unwrap()), Http2::PriorKnowledge)
+        .await
+        .unwrap();
+    let around = tower::service_fn(move |mut request: Request<Body>| {
+        let (client, token) = (client.clone(), HeaderValue::from_static("Bearer a"));
+        request.headers_mut().insert(header::AUTHORIZATION, token);
+        async move { client.send(request).await }
+    });
+    let clients = SharedClientFactory::new(Client::new(around, "default"));
+    let pods: Api<Pod> = Api::all(clients.separate_client());
+    for _ in 0..3 {
+        pods.list(&ListParams::default()).await.unwrap();
+    }
+    assert_eq!(cluster.connections(), 1);
 }
