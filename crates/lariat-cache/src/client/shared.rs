@@ -487,6 +487,19 @@ impl KindClient {
         self.factory.client_of(identity, headers, true)
     }
 
+    /// Returns the underlying client for writes that need no fence.
+    ///
+    /// See [`SharedClientFactory::unfenced_client_as`].
+    ///
+    /// # Panics
+    ///
+    /// Panics outside a tokio runtime, if the identity is used for the first time.
+    #[must_use]
+    pub fn unfenced_client(&self) -> Client {
+        let (identity, headers) = self.identity.clone();
+        self.factory.client_of(identity, headers, false)
+    }
+
     /// Returns the client that reads caches.
     pub(crate) fn reading_client(&self) -> &CountedClient {
         &self.factory.shared.base

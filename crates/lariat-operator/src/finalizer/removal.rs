@@ -54,7 +54,8 @@ impl<K: View> Finalizer<K> {
     /// Removes the finalizer from all objects of a kind, without cleanup.
     ///
     /// Use it to uninstall an operator: an object with a finalizer that no program removes can never be deleted. First
-    /// deregister the reconciler, or stop the program, because the reconciler would add the finalizer again.
+    /// deregister the reconciler, or stop the program, because the reconciler would add the finalizer again. The lease of
+    /// an election is not needed.
     ///
     /// The objects are listed from the API server in pages, so the kind need not be cached. If an object cannot be
     /// patched, the others are patched all the same; see [`FinalizerRemoval::failed`]. It needs the verbs `list` and
@@ -87,7 +88,8 @@ impl<K: View> Finalizer<K> {
         kind: &SharedController<K>,
     ) -> Result<FinalizerRemoval, FinalizerRemovalError> {
         name::check(&self.name)?;
-        let wire = Wire::of_kind(&kind.client()).await?;
+        // The program that uninstalls an operator has stopped, or is not even started, so it has no lease.
+        let wire = Wire::unfenced(&kind.client()).await?;
         let mut removal = FinalizerRemoval::default();
         let mut lists = 1;
         let mut params = ListParams::default().limit(PAGE);

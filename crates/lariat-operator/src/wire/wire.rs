@@ -41,9 +41,9 @@ impl Wire {
         }
     }
 
-    /// Creates a handle with the client of a kind.
-    pub(crate) async fn of_kind(kind: &KindClient) -> Result<Self, ApiError> {
-        Ok(Self::new(kind.client(), kind.resource().await?))
+    /// Creates a handle with the client of a kind whose writes do not need the lease.
+    pub(crate) async fn unfenced(kind: &KindClient) -> Result<Self, ApiError> {
+        Ok(Self::new(kind.unfenced_client(), kind.resource().await?))
     }
 
     /// Makes only one attempt of each change, with the given state.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use kube::api::{Patch, PatchParams, PostParams};
 use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
 use lariat_controller::{HandlerOptions, HandlerResult, Outcome, SharedControllerFactory};
+use lariat_lease::Lease;
 use lariat_operator::{Finalizer, Operator, Reconcile, Reconciler};
 use serde::Deserialize;
 use serde_json::json;
@@ -338,6 +339,19 @@ async fn stripping_removes_a_finalizer_everywhere_and_goes_on_after_failures() {
     assert_eq!((removal.removed(), removal.is_complete()), (2, true));
     let left = bench.get("w1").await.unwrap().metadata.finalizers;
     assert_eq!(left.unwrap(), ["demo.dev/other"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn removal_of_a_finalizer_needs_no_lease() {
+    let (bench, _) = started().await;
+    bench.operator.stop().await.expect("nothing is left");
+    let elected = SharedControllerFactory::builder(bench.cluster.client())
+        .leader_election(Lease::new("shop").identity("one"))
+        .build();
+    let finalizer = Finalizer::<Widget>::new(OURS);
+    let removal = finalizer.remove_from_all(&elected.for_object()).await;
+    let removal = removal.expect("it is served");
+    assert_eq!((removal.removed(), removal.is_complete()), (1, true));
 }
 
 #[tokio::test(start_paused = true)]
