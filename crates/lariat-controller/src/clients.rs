@@ -15,7 +15,7 @@ use parking_lot::RwLock;
 
 use crate::current::{self, Caller};
 use crate::gate::{self, Gate, GatedWrite};
-use crate::written;
+use crate::written::{self, Elsewhere};
 
 /// The write gate of all clients of a factory.
 pub(crate) struct FactoryGate {
@@ -72,10 +72,15 @@ impl WriteGate for FactoryGate {
 struct CallGate {
     factory: Arc<FactoryGate>,
     caller: Caller,
+    /// Records writes on other tasks; `None` if the client was not made on the task of the call.
+    elsewhere: Option<Arc<Elsewhere>>,
 }
 
 impl WriteGate for CallGate {
     fn admit(&self, write: &PendingWrite<'_>) -> GateDecision {
+        if let Some(elsewhere) = &self.elsewhere {
+            elsewhere.note(write, self.caller.gvk(), self.caller.key());
+        }
         self.factory.admit_for(Some(&self.caller), write)
     }
 
@@ -101,6 +106,7 @@ impl CallClients {
         let gate = Arc::new(CallGate {
             factory: Arc::clone(&self.gate),
             caller,
+            elsewhere: Elsewhere::of_call(),
         });
         let identity = identity.cloned().unwrap_or_default();
         self.clients

@@ -3,8 +3,10 @@
 //! The response to a refused write may name no object, and never a namespace. So the call records which objects it
 //! writes, and a refusal is attributed to the handler's own object only if it cannot be about another one.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use kube::core::Status;
 use lariat_cache::PendingWrite;
@@ -19,6 +21,15 @@ struct Written {
     gvk: Gvk,
     key: ObjectKey,
     seen: Cell<Seen>,
+    /// Shared with the client of the call, once there is one.
+    elsewhere: OnceCell<Arc<Elsewhere>>,
+}
+
+/// The objects that a call has written through its client on other tasks.
+#[derive(Debug, Default)]
+pub(crate) struct Elsewhere {
+    other: AtomicBool,
+    namesake: AtomicBool,
 }
 
 /// The objects that a call has written so far.
@@ -32,8 +43,13 @@ struct Seen {
 
 /// Runs a call, and records the writes of its task.
 pub(crate) async fn within<T>(gvk: Gvk, key: ObjectKey, call: impl Future<Output = T>) -> T {
-    let seen = Cell::default();
-    WRITTEN.scope(Written { gvk, key, seen }, call).await
+    let written = Written {
+        gvk,
+        key,
+        seen: Cell::default(),
+        elsewhere: OnceCell::new(),
+    };
+    WRITTEN.scope(written, call).await
 }
 
 /// Records a write that is about to be sent, if the task runs a call.
@@ -48,6 +64,40 @@ pub(crate) fn is_own(status: &Status) -> bool {
         .unwrap_or(false)
 }
 
+impl Elsewhere {
+    /// Returns the record of the task's call; `None` outside of calls.
+    pub(crate) fn of_call() -> Option<Arc<Self>> {
+        let shared = |call: &Written| Arc::clone(call.elsewhere.get_or_init(Arc::default));
+        WRITTEN.try_with(shared).ok()
+    }
+
+    /// Records a write for an object of this call, unless the task runs the call and has recorded it.
+    ///
+    /// Whichever object it is, a refusal that names none may be about it.
+    pub(crate) fn note(self: &Arc<Self>, write: &PendingWrite<'_>, gvk: &Gvk, key: &ObjectKey) {
+        let is_own = |own: &Arc<Self>| Arc::ptr_eq(own, self);
+        let is_here = |call: &Written| call.elsewhere.get().is_some_and(is_own);
+        if WRITTEN.try_with(is_here).unwrap_or(false) {
+            return;
+        }
+        self.other.store(true, Ordering::Relaxed);
+        let (of, written) = (write.gvk(), write.key());
+        let is_same = of == Some(gvk) && written.as_ref() == Some(key);
+        if !is_same && may_be_alike((of, written.as_ref()), (gvk, key)) {
+            self.namesake.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Returns whether a written object may have the name and the kind of another one.
+fn may_be_alike(
+    (of, written): (Option<&Gvk>, Option<&ObjectKey>),
+    (gvk, key): (&Gvk, &ObjectKey),
+) -> bool {
+    // The kind is unknown if it is not cached, and the name of a created object is in the body.
+    of.is_none_or(|of| of.kind() == gvk.kind()) && written.is_none_or(|of| of.name() == key.name())
+}
+
 impl Written {
     fn note(&self, gvk: Option<&Gvk>, key: Option<&ObjectKey>) {
         let mut seen = self.seen.get();
@@ -55,15 +105,23 @@ impl Written {
             seen.own = true;
         } else {
             seen.other = true;
-            // The kind is unknown if it is not cached, and the name of a created object is in the body.
-            let is_alike = gvk.is_none_or(|gvk| gvk.kind() == self.gvk.kind());
-            seen.namesake |= is_alike && key.is_none_or(|key| key.name() == self.key.name());
+            seen.namesake |= may_be_alike((gvk, key), (&self.gvk, &self.key));
         }
         self.seen.set(seen);
     }
 
+    /// Returns the objects that the call has written on any task; `own` is about its own task.
+    fn seen(&self) -> Seen {
+        let mut seen = self.seen.get();
+        if let Some(elsewhere) = self.elsewhere.get() {
+            seen.other |= elsewhere.other.load(Ordering::Relaxed);
+            seen.namesake |= elsewhere.namesake.load(Ordering::Relaxed);
+        }
+        seen
+    }
+
     fn is_own(&self, status: &Status) -> bool {
-        let seen = self.seen.get();
+        let seen = self.seen();
         let named = status
             .details
             .as_ref()
@@ -92,6 +150,7 @@ mod tests {
             gvk: Gvk::new("demo.dev", "v1", "Shop"),
             key: ObjectKey::namespaced("default", "mine"),
             seen: Cell::default(),
+            elsewhere: OnceCell::new(),
         }
     }
 

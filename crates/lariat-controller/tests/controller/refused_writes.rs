@@ -28,6 +28,8 @@ enum Writes {
     Spawned,
     /// A Secret that is accepted, then its own one.
     OtherThenOwn,
+    /// Its own one, then a Secret on a task of its own.
+    OwnThenSpawnedOther,
     /// A ConfigMap of its own name in another namespace.
     Namesake,
 }
@@ -67,6 +69,17 @@ async fn write(cx: Context<ConfigMap>, writes: Writes) -> HandlerResult {
                 .patch("fits", &PatchParams::apply("test"), &accepted)
                 .await?;
             drop(own.patch(&name, &params, &patch).await?);
+        }
+        Writes::OwnThenSpawnedOther => {
+            // A replacement without an effect, which no fault refuses.
+            let object = own.get(&name).await?;
+            own.replace(&name, &PostParams::default(), &object).await?;
+            let too_large = secret("too-large");
+            let mut tasks = JoinSet::new();
+            tasks.spawn(async move { secrets.create(&PostParams::default(), &too_large).await });
+            while let Some(written) = tasks.join_next().await {
+                written??;
+            }
         }
         Writes::Namesake => {
             let others: Api<ConfigMap> = Api::namespaced(client, "kube-system");
@@ -109,6 +122,7 @@ async fn refused_write_of_another_object_is_retried_slowly() {
         Writes::Other,
         Writes::Spawned,
         Writes::OtherThenOwn,
+        Writes::OwnThenSpawnedOther,
         Writes::Namesake,
     ] {
         let (bench, calls) = calls(writes, HandlerOptions::default()).await;
