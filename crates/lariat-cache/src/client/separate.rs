@@ -70,7 +70,7 @@ impl Recipe {
 
     /// Gives the recipe to a request that asks for it.
     ///
-    /// A service around the client, which the recipe does not contain, may have added headers: credentials, for example.
+    /// A service around the client, which the recipe does not contain, may have added headers, such as credentials.
     /// Such a request gets no recipe.
     pub(super) fn offer(&self, request: &Request<Body>) {
         let slot = request.extensions().get::<RecipeSlot>();
@@ -106,7 +106,8 @@ impl Separate {
 
     /// Returns the client with its own connections.
     ///
-    /// `None` if it cannot be made now: an exec plugin fails or takes long, while the other client has a valid credential.
+    /// `None` if it cannot be made now: an exec plugin fails or takes long. The other client may have a valid
+    /// credential.
     async fn own(&self) -> Option<CountedClient> {
         let making = self.making()?;
         let made = time::timeout(PATIENCE, making).await.ok()?;
@@ -133,7 +134,8 @@ impl Separate {
         let (made, other) = ((recipe.0)(), self.other.clone());
         let make = async move {
             let made = made.await.inspect_err(|error| {
-                tracing::warn!(%error, "a client with its own connections cannot be made; those of the factory are used");
+                let text = "a client with its own connections cannot be made; it shares those of the factory";
+                tracing::warn!(%error, "{text}");
             });
             Some(other.counting(made.ok()?))
         };

@@ -257,9 +257,9 @@ impl SharedClientFactory {
     /// factory; no gate is called, and its writes are not applied to caches. An exec plugin of the configuration is run
     /// for it too.
     ///
-    /// The first request goes through the factory's connections, and so do later ones while an exec plugin fails or takes
-    /// more than a second. If the factory's client was not created by [`connect`](crate::connect) or a similar function,
-    /// or a service around it adds headers, all requests do.
+    /// The first request goes through the factory's connections, and so do later ones while an exec plugin fails or
+    /// takes more than a second. If the factory's client was not created by [`connect`](crate::connect) or a similar
+    /// function, or a service around it adds headers, all requests do.
     ///
     /// ```no_run
     /// use lariat::cache::SharedClientFactory;
