@@ -102,6 +102,17 @@ impl Run<'_> {
         self.set.marks.is_member(marks)
     }
 
+    /// Returns whether an object is of this owner already, by its labels or its controller.
+    pub(super) fn is_of_owner(&self, existing: &Existing) -> bool {
+        let membership = self.set.marks.read(&existing.marks);
+        let controller = existing.controller.as_ref();
+        let is_marked = matches!(
+            membership,
+            Membership::Ours | Membership::Former | Membership::OfSibling { .. }
+        );
+        is_marked || controller.is_some_and(|(_, uid)| uid == self.set.owner.uid())
+    }
+
     /// Checks that the owner that an object names does not exist any more.
     ///
     /// The API server must answer that no object has its name, or one with another uid. Anything else is no proof: a

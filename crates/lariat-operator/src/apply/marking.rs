@@ -137,7 +137,9 @@ impl Run<'_> {
     async fn mark_live(&self, target: &Target) -> Result<(), ObjectError> {
         let present = self.read_live(target).await?;
         let (present, claim) = self.claimed(present, target).await?;
-        if claim.is_some() {
+        let existing = present.existing.as_ref();
+        // An object that would only be adopted stays as it is: with the marks it would be deleted with the owner.
+        if claim.is_some() && existing.is_some_and(|existing| self.is_of_owner(existing)) {
             let present = self.rename_manager(present, target).await?;
             let live = present.live.as_deref().unwrap_or_default();
             self.mark(&parse("get", live)?, target).await?;

@@ -258,6 +258,26 @@ async fn what_a_set_of_another_owner_has_is_not_adopted() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn object_that_cannot_be_adopted_outlives_the_owner() {
+    let rig = Rig::watching().await;
+    rig.create(in_default(fixed("theirs"))).await;
+    rig.setup(|set| set.adopts(true));
+    rig.want([fixed("1")]);
+    rig.bench.create("a", 1).await;
+    settle().await;
+    let error = rig.failure();
+    assert!(
+        error.contains("fields that cannot be changed differ"),
+        "{error}"
+    );
+    let web = rig.config_map("web").await.unwrap().metadata;
+    assert_eq!((web.labels, web.owner_references), (None, None));
+    rig.bench.delete("a").await;
+    time::sleep(5 * SECOND).await;
+    assert!(rig.config_map("web").await.is_some());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_replacement_waits_for_finalizers() {
     let rig = Rig::watching().await;
     rig.setup(|set| set.on_immutable(Immutable::Replace));
