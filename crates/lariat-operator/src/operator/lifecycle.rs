@@ -40,7 +40,7 @@ pub enum OperatorError {
 debug_as_description!(OperatorError);
 
 impl Operator {
-    /// Installs the [CRDs](Self::installs), and checks permissions if that is enabled.
+    /// Checks permissions if that is enabled, and installs the [CRDs](Self::installs).
     ///
     /// [`start`](Self::start) does this first; see [`checks_access`](Self::checks_access) for the permissions. If
     /// several operators share a factory, prepare each of them, and then start the factory.
@@ -67,8 +67,12 @@ impl Operator {
     ///
     /// If the future is dropped, some CRDs may have been written.
     pub async fn prepare(&self) -> Result<(), OperatorError> {
+        // First, so that the error names all that is missing, and nothing is written then.
+        let is_complete = self.check_access_at_start().await?;
         self.install().await?;
-        self.check_access_if_asked().await?;
+        if !is_complete {
+            self.check_access_at_start().await?;
+        }
         self.open_events();
         Ok(())
     }

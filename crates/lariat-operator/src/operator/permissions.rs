@@ -166,6 +166,22 @@ impl Operator {
     ///
     /// Dropping the future loses nothing.
     pub async fn check_access(&self) -> Result<(), AccessError> {
+        self.check_known_access().await.map(drop)
+    }
+
+    /// Checks the permissions if [`checks_access`](Self::checks_access) was called; returns whether all were checked.
+    ///
+    /// Before CRDs are installed, the resource of a kind may be unknown.
+    pub(super) async fn check_access_at_start(&self) -> Result<bool, AccessError> {
+        let checks = self.state().feature::<ChecksAtStart>();
+        if checks.0.load(Ordering::Relaxed) {
+            self.check_known_access().await
+        } else {
+            Ok(true)
+        }
+    }
+
+    async fn check_known_access(&self) -> Result<bool, AccessError> {
         let gathered = self.gather().await;
         for error in &gathered.unknown {
             tracing::warn!(
@@ -173,17 +189,9 @@ impl Operator {
                 "the permissions on a kind are not checked"
             );
         }
-        rbac::check(&self.factory().client(), gathered.permissions).await
-    }
-
-    /// Checks the permissions if [`checks_access`](Self::checks_access) was called.
-    pub(super) async fn check_access_if_asked(&self) -> Result<(), AccessError> {
-        let checks = self.state().feature::<ChecksAtStart>();
-        if checks.0.load(Ordering::Relaxed) {
-            self.check_access().await
-        } else {
-            Ok(())
-        }
+        let is_complete = gathered.unknown.is_empty();
+        rbac::check(&self.factory().client(), gathered.permissions).await?;
+        Ok(is_complete)
     }
 
     /// Gathers the permissions from the factory, the declared rules and the CRDs.

@@ -4,7 +4,7 @@ use super::lifecycle::OperatorError;
 use super::operator::Operator;
 
 impl Operator {
-    pub(super) async fn check_access_if_asked(&self) -> Result<(), OperatorError> {
-        Ok(())
+    pub(super) async fn check_access_at_start(&self) -> Result<bool, OperatorError> {
+        Ok(true)
     }
 }

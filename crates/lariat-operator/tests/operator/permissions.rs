@@ -189,6 +189,25 @@ async fn a_start_says_what_is_missing_and_who_needs_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn access_is_checked_before_crds_are_written() {
+    let program = Program::new(KindOptions::default()).await;
+    program.grant().await;
+    let crds = "customresourcedefinitions";
+    program.revoke("watch", "configmaps").await;
+    program.operator.checks_access();
+    let journal = program.cluster.journal();
+    journal.clear();
+    program.operator.start(1).await.unwrap_err();
+    let writes = journal.count("create", crds) + journal.count("patch", crds);
+    assert_eq!(writes, 0);
+    program.revoke("get", crds).await;
+    let error = program.operator.start(1).await.unwrap_err().to_string();
+    for expected in [crds, "configmaps"] {
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_administrator_is_asked_about_once() {
     let cluster = Cluster::for_test().await;
     let factory = SharedControllerFactory::builder(cluster.client()).build();
