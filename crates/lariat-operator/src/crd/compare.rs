@@ -156,7 +156,9 @@ impl Comparison {
     /// A merge patch replaces lists, so the patch must contain all versions.
     fn versions(&mut self, ours: &Value, theirs: &Value) -> Option<Value> {
         let (our, their) = (list(ours, "/spec/versions"), list(theirs, "/spec/versions"));
-        let Versions { merged, mismatches } = versions::merge(our, their);
+        // Only a greater number shows that the installed schema is the older one.
+        let removes_fields = number(ours) > number(theirs);
+        let Versions { merged, mismatches } = versions::merge(our, their, removes_fields);
         self.mismatches.extend(mismatches);
         self.mismatches.extend(still_stored(our, theirs));
         let before = self.paths.len();
@@ -257,12 +259,14 @@ fn still_stored(ours: &[Value], theirs: &Value) -> Vec<CrdMismatch> {
 
 /// Returns both version numbers if the installed CRD has the greater one.
 fn newer(ours: &Value, theirs: &Value) -> Option<(u64, u64)> {
-    let number = |definition: &Value| {
-        let annotation = definition["metadata"]["annotations"][VERSION].as_str();
-        annotation.and_then(|text| text.parse::<u64>().ok())
-    };
     let (installed, ours) = (number(theirs)?, number(ours).unwrap_or(0));
     (installed > ours).then_some((installed, ours))
+}
+
+/// Returns the version number of a CRD.
+fn number(definition: &Value) -> Option<u64> {
+    let annotation = definition["metadata"]["annotations"][VERSION].as_str();
+    annotation.and_then(|text| text.parse().ok())
 }
 
 /// Returns whether a condition of a CRD has a status.

@@ -34,11 +34,13 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_
 /// - the conversion and its `caBundle`, unless the program's CRD has them;
 /// - versions that the program's CRD does not have, which a newer program may have added. They are reported. If
 ///   objects are stored in such a version, and it is newer than all versions of the program, it stays the storage
-///   version.
+///   version;
+/// - fields that the schema of a version in the program's CRD does not have, unless it has a greater number. They are
+///   reported.
 ///
 /// A CRD without differences is not written, so replicas that start at the same time do not conflict. A number can tell
-/// which of two CRDs is newer, see [`with_crd_version`](crate::with_crd_version); without it the last program wins.
-/// [`Install`] restricts what is written.
+/// which of two CRDs is newer, see [`with_crd_version`](crate::with_crd_version); without it the last program wins, but
+/// removes no fields. [`Install`] restricts what is written.
 ///
 /// If a CRD is being deleted, it is created again after its deletion. Transient errors, such as conflicts and overload,
 /// are retried until the timeout.

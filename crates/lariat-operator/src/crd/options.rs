@@ -103,8 +103,8 @@ impl CrdOptions {
 ///
 /// A CRD with a smaller number, or without one, never overwrites a CRD with a greater number. Use it for schemas that
 /// change without a new API version: while replicas of two releases run side by side, the older release leaves the CRD
-/// of the newer one alone. Increase the number with every change of the schema. It protects only against programs that
-/// use it too.
+/// of the newer one alone. Increase the number with every change of the schema; fields are removed only then. It
+/// protects only against programs that use it too.
 ///
 /// ```
 /// use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;

@@ -53,6 +53,11 @@ pub enum CrdMismatch {
         /// Whether it is served.
         served: bool,
     },
+    /// A version has fields that this program does not have; they are kept.
+    UnknownFields {
+        /// The version.
+        version: String,
+    },
     /// Objects are stored in a newer version, which this program does not have.
     StoredAsNewer {
         /// The version.
@@ -115,6 +120,11 @@ impl fmt::Display for CrdMismatch {
                 f,
                 "version {version} is installed{} but unknown to this program: left unchanged",
                 if *served { " and served" } else { "" }
+            ),
+            Self::UnknownFields { version } => write!(
+                f,
+                "version {version} has fields that are unknown to this program: kept, because objects may have them; to \
+                 remove them, increase the number of this program's CRD (`with_crd_version`)"
             ),
             Self::StoredAsNewer { version } => write!(
                 f,

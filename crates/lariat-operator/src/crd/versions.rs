@@ -23,9 +23,10 @@ pub(super) fn named<'a>(versions: &'a [Value], wanted: &str) -> Option<&'a Value
 /// Merges the lists of versions.
 ///
 /// Our versions replace installed ones of the same name, and the others are kept, because their clients and stored
-/// objects need them. Exactly one version is the storage version: ours, unless objects are stored in a newer version
+/// objects need them. Unless `removes_fields` is set, fields that only the installed schema of a version has are kept
+/// too: the API server would prune them from the objects of a newer program. Exactly one version is the storage version: ours, unless objects are stored in a newer version
 /// that we do not know.
-pub(super) fn merge(ours: &[Value], theirs: &[Value]) -> Versions {
+pub(super) fn merge(ours: &[Value], theirs: &[Value], removes_fields: bool) -> Versions {
     let unknown: Vec<&Value> = theirs
         .iter()
         .filter(|version| named(ours, name(version)).is_none())
@@ -55,6 +56,10 @@ pub(super) fn merge(ours: &[Value], theirs: &[Value]) -> Versions {
         .filter(|version| named(theirs, name(version)).is_none());
     let mut merged: Vec<Value> = replaced.chain(added).cloned().collect();
     for version in &mut merged {
+        if !removes_fields && keep_installed_fields(version, theirs) {
+            let version = name(version).to_owned();
+            mismatches.push(CrdMismatch::UnknownFields { version });
+        }
         let is_storage = Some(name(version)) == storage;
         if let Some(members) = version.as_object_mut() {
             // The API server refuses a CRD with none or more than one storage version.
@@ -62,6 +67,45 @@ pub(super) fn merge(ours: &[Value], theirs: &[Value]) -> Versions {
         }
     }
     Versions { merged, mismatches }
+}
+
+/// Adds the fields to a version that only the installed one has; returns whether there are any.
+fn keep_installed_fields(version: &mut Value, theirs: &[Value]) -> bool {
+    const SCHEMA: &str = "/schema/openAPIV3Schema";
+    let installed = named(theirs, name(version)).and_then(|theirs| theirs.pointer(SCHEMA));
+    let ours = version.pointer_mut(SCHEMA);
+    ours.zip(installed)
+        .is_some_and(|(ours, installed)| keep_fields(ours, installed))
+}
+
+/// Adds the fields to a schema that only another one has; returns whether there are any.
+fn keep_fields(ours: &mut Value, theirs: &Value) -> bool {
+    // With another type, or with unknown fields preserved, the schema says nothing about these fields.
+    if ours["type"] != theirs["type"] || is_true(ours, "/x-kubernetes-preserve-unknown-fields") {
+        return false;
+    }
+    let mut is_changed = false;
+    for part in ["items", "additionalProperties"] {
+        if let (Some(ours), Some(theirs)) = (ours.get_mut(part), theirs.get(part))
+            && ours.is_object()
+        {
+            is_changed |= keep_fields(ours, theirs);
+        }
+    }
+    let mut ours = ours.get_mut("properties").and_then(Value::as_object_mut);
+    let theirs = theirs.get("properties").and_then(Value::as_object);
+    for (name, theirs) in theirs.into_iter().flatten() {
+        // A schema without fields of its own, such as that of a map, gets none.
+        let Some(ours) = &mut ours else { break };
+        match ours.get_mut(name) {
+            Some(ours) => is_changed |= keep_fields(ours, theirs),
+            None => {
+                ours.insert(name.clone(), theirs.clone());
+                is_changed = true;
+            }
+        }
+    }
+    is_changed
 }
 
 /// Returns the name of the storage version.
@@ -88,7 +132,7 @@ mod tests {
     }
 
     fn check(ours: &[Value], theirs: &[Value], merged: &[Value], mismatches: &[&str]) {
-        let found = merge(ours, theirs);
+        let found = merge(ours, theirs, false);
         assert_eq!(found.merged, merged);
         let found: Vec<String> = found.mismatches.iter().map(ToString::to_string).collect();
         assert_eq!(found.len(), mismatches.len(), "{found:?}");
@@ -125,6 +169,30 @@ mod tests {
             &[version("v1beta1", false, "us"), version("v1", true, "us")],
             &[],
         );
+    }
+
+    #[test]
+    fn fields_of_installed_version_stay_unless_removal_is_asked_for() {
+        let with = |schema: Value| json!({"name": "v1", "storage": true, "schema": {"openAPIV3Schema": schema}});
+        let object = |fields: Value| json!({"type": "object", "properties": fields});
+        let text = json!({"type": "string"});
+        let items = |fields: Value| json!({"type": "array", "items": object(fields)});
+        let theirs = object(json!({
+            "tls": text, "ports": items(json!({"port": text, "name": text})),
+            "map": object(json!({"x": text})), "size": object(json!({"x": text})), "any": object(json!({"x": text})),
+        }));
+        let map = json!({"type": "object", "additionalProperties": text});
+        let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {"y": text}});
+        let ours = object(json!({
+            "image": text, "ports": items(json!({"port": text})), "map": map, "size": text, "any": any,
+        }));
+        let both = object(json!({
+            "image": text, "ports": items(json!({"port": text, "name": text})), "map": map, "size": text, "any": any,
+            "tls": text,
+        }));
+        let (ours, theirs) = ([with(ours)], [with(theirs)]);
+        check(&ours, &theirs, &[with(both)], &["version v1 has fields"]);
+        assert_eq!(merge(&ours, &theirs, true).merged, ours);
     }
 
     #[test]

@@ -213,6 +213,24 @@ async fn what_a_newer_program_stores_is_left_alone() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn field_of_newer_release_survives_the_start_of_an_older_one() {
+    let cluster = Cluster::for_test().await;
+    let client = cluster.client();
+    let mut version = versions(&["v1"]);
+    let schema = &mut version[0]["schema"]["openAPIV3Schema"];
+    schema["properties"]["spec"]["properties"]["tls"] = json!({"type": "boolean"});
+    let newer = widgets(&json!({"spec": {"versions": version}}));
+    ensure(&client, &newer).await.unwrap();
+    let report = ensure(&client, &Widget::crd()).await.unwrap();
+    assert_eq!(report.change, CrdChange::Unchanged);
+    let version = "v1".to_owned();
+    assert_eq!(report.mismatches, [CrdMismatch::UnknownFields { version }]);
+    let report = ensure(&client, &with_crd_version(Widget::crd(), 1)).await;
+    let text = report.unwrap().to_string();
+    assert!(text.contains("properties.spec.properties.tls"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_an_older_program_stores_is_taken_over_and_reported() {
     let cluster = Cluster::for_test().await;
     let client = cluster.client();
