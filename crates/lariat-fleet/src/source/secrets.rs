@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
-use lariat_cache::Metadata;
+use lariat_cache::{Metadata, is_missing};
 use lariat_controller::{
     Context, HandlerError, HandlerOptions, HandlerResult, Outcome, Predicate,
     SharedControllerFactory,
@@ -155,9 +155,14 @@ impl Following {
         let namespace = cx.key().namespace().unwrap_or_default();
         let api: Api<Secret> = Api::namespaced(cx.client(), namespace);
         // Only metadata is watched, so the kubeconfig itself is read from the API server.
-        let Some(secret) = api.get_opt(cx.key().name()).await? else {
-            self.wanted.remove(self.id, &name);
-            return Ok(Outcome::done());
+        let secret = match api.get(cx.key().name()).await {
+            Ok(secret) => secret,
+            Err(error) if is_missing(&error) => {
+                self.wanted.remove(self.id, &name);
+                return Ok(Outcome::done());
+            }
+            // Also if Secrets are not served, which is no deletion.
+            Err(error) => return Err(error.into()),
         };
         let data = secret.data.unwrap_or_default();
         // A cluster that had a kubeconfig keeps it until the Secret is deleted.

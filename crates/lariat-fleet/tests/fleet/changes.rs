@@ -1,7 +1,10 @@
 //! Credentials that change, directories that vanish, clusters that come twice, hubs that are replicated.
 
+use std::time::Duration;
+
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{Api, PostParams};
+use kube::api::{Api, Patch, PatchParams, PostParams};
+use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
 use lariat_controller::SharedControllerFactory;
 use lariat_core::describe;
 use lariat_fleet::{ClusterSource, FleetError, MemberPhase};
@@ -120,6 +123,39 @@ async fn user_kubeconfig_of_cluster_api_is_no_second_member() {
         status.contains("the cluster of the member \"prod\""),
         "{status}"
     );
+    run.stop().await.expect("stopped");
+    factory.stop().await.expect("stopped");
+}
+
+#[tokio::test]
+async fn secret_that_is_not_served_keeps_its_cluster() {
+    let hub = cluster().await;
+    let (_eu, config) = served().await;
+    let secrets: Api<Secret> = Api::namespaced(hub.client(), "default");
+    let factory = SharedControllerFactory::builder(hub.client()).build();
+    let (builder, _) = logging();
+    let source = ClusterSource::secrets(&factory, "cluster");
+    let fleet = builder.source(source).build();
+    let run = Run::begin(&fleet);
+    factory.start(1).await.expect("started");
+    let eu = secret("eu", &json!({"cluster": "yes"}), "kubeconfig", &config);
+    let post = PostParams::default();
+    secrets.create(&post, &eu).await.expect("created");
+    reaches(&run, &["default/eu: running"]).await;
+    let unserved = Action::Refuse(Refusal::new(StatusCode::NOT_FOUND));
+    let unserved = Rule::new(unserved).resource("secrets").verb("get");
+    let unserved = hub.faults().add(unserved);
+    let patch = Patch::Merge(json!({"metadata": {"labels": {"another": "label"}}}));
+    let patched = secrets.patch("eu", &PatchParams::default(), &patch).await;
+    patched.expect("patched");
+    let repeated = async {
+        while hub.faults().hits(unserved) < 2 {
+            time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let repeated = time::timeout(60 * SECOND, repeated).await;
+    repeated.expect("the read is repeated");
+    assert_eq!(run.status(), ["default/eu: running"]);
     run.stop().await.expect("stopped");
     factory.stop().await.expect("stopped");
 }
