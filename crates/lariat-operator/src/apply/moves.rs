@@ -41,13 +41,13 @@ impl Run<'_> {
         }
         let by = self.caller();
         self.set.memory().siblings(|siblings| {
-            if !may_have_siblings && siblings.is_alone(set, &by) {
+            if !may_have_siblings && siblings.is_alone(set) {
                 return vec![Fate::Delete; ids.len()];
             }
             if self.is_dry {
-                let fate = |id: &Identity| match siblings.fate(set, &by, id, by.number) {
-                    Fate::Wait => Fate::Delete,
-                    fate => fate,
+                let fate = |id: &Identity| {
+                    let sibling = siblings.wanted_by(set, &by, id, by.number);
+                    sibling.map_or(Fate::Delete, Fate::LeaveTo)
                 };
                 return ids.iter().map(fate).collect();
             }
@@ -58,6 +58,7 @@ impl Run<'_> {
     fn caller(&self) -> Caller {
         Caller {
             number: *self.set.call.feature::<CallNumber>(),
+            succeeded: self.set.call.succeeded(),
             reconciler: Arc::clone(&self.set.reconciler),
         }
     }

@@ -6,12 +6,13 @@
 //! - If the set that wants it comes first, it takes the object over. It does not if the other set wants the object too:
 //!   in the same call, or as another reconciler last applied it.
 //! - If the set that no longer wants it comes first, it leaves the object for one call, and deletes it in the next if
-//!   it is still its own and no other set wants it. A set without siblings has nothing to wait for, and neither has one
-//!   whose owner is being deleted.
+//!   it is still its own and no other set wants it. A call that fails does not count, because it may have failed before
+//!   it applied the other set. A set without siblings has nothing to wait for, and neither has one whose owner is being
+//!   deleted.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use lariat_core::{Gvk, ObjectKey};
 
@@ -43,15 +44,15 @@ impl Identity {
 #[derive(Default)]
 pub(super) struct Siblings {
     sets: HashMap<String, LastApply>,
-    /// The call in which each object of a set was first found unwanted.
-    unwanted: HashMap<String, HashMap<Identity, CallNumber>>,
+    /// The call in which each object of a set was found unwanted, the last one of those that failed.
+    unwanted: HashMap<String, HashMap<Identity, Caller>>,
 }
 
 /// The last apply of a set.
 struct LastApply {
-    first: CallNumber,
-    last: CallNumber,
-    reconciler: Arc<str>,
+    by: Caller,
+    /// Whether a call that applied it has succeeded, and with it applied all sets.
+    is_complete: bool,
     wanted: BTreeSet<Identity>,
 }
 
@@ -59,7 +60,15 @@ struct LastApply {
 #[derive(Clone)]
 pub(super) struct Caller {
     pub(super) number: CallNumber,
+    /// Set once the call has succeeded.
+    pub(super) succeeded: Arc<AtomicBool>,
     pub(super) reconciler: Arc<str>,
+}
+
+impl Caller {
+    fn has_succeeded(&self) -> bool {
+        self.succeeded.load(Ordering::Relaxed)
+    }
 }
 
 /// What is done with an unwanted object.
@@ -77,14 +86,14 @@ impl Siblings {
     pub(super) fn announce(&mut self, set: &str, by: &Caller, wanted: BTreeSet<Identity>) {
         let known = self.sets.get(set);
         let apply = LastApply {
-            first: known.map_or(by.number, |known| known.first),
-            last: by.number,
-            reconciler: Arc::clone(&by.reconciler),
+            by: by.clone(),
+            is_complete: known.is_some_and(|known| known.is_complete || known.by.has_succeeded()),
             wanted,
         };
         // Names of sets may be made up. The bound costs a wait, not correctness.
-        if self.sets.len() >= MOST_SETS {
+        if known.is_none() && self.sets.len() >= MOST_SETS {
             self.sets.clear();
+            self.unwanted.clear();
         }
         self.sets.insert(set.to_owned(), apply);
     }
@@ -94,42 +103,54 @@ impl Siblings {
     /// An earlier call of the same reconciler says nothing: the set may be applied later in this one.
     pub(super) fn has_wanted(&self, set: &str, id: &Identity, by: &Caller) -> bool {
         self.sets.get(set).is_some_and(|known| {
-            let is_current = known.last == by.number || known.reconciler != by.reconciler;
+            let is_current = known.by.number == by.number || known.by.reconciler != by.reconciler;
             is_current && known.wanted.contains(id)
         })
     }
 
     /// Returns whether earlier calls have applied this set and no other.
-    pub(super) fn is_alone(&self, set: &str, by: &Caller) -> bool {
+    pub(super) fn is_alone(&self, set: &str) -> bool {
         let known = self.sets.get(set);
-        self.sets.len() == 1 && known.is_some_and(|known| known.first < by.number)
+        self.sets.len() == 1 && known.is_some_and(|known| known.is_complete)
     }
 
     /// Decides about the unwanted objects of a set.
     pub(super) fn fates(&mut self, set: &str, by: &Caller, unwanted: &[Identity]) -> Vec<Fate> {
         let before = self.unwanted.remove(set).unwrap_or_default();
-        let since = |id: &Identity| before.get(id).copied().unwrap_or(by.number);
-        let of = |id: &Identity| self.fate(set, by, id, since(id));
-        let fates = unwanted.iter().map(of).collect();
-        let found = unwanted.iter().map(|id| (id.clone(), since(id)));
-        let found: HashMap<_, _> = found.collect();
+        let found = unwanted.iter().map(|id| {
+            let earlier = before.get(id).filter(|found| found.has_succeeded());
+            (id.clone(), earlier.unwrap_or(by).clone())
+        });
+        let found: Vec<(Identity, Caller)> = found.collect();
+        let fate =
+            |(id, found): &(Identity, Caller)| match self.wanted_by(set, by, id, found.number) {
+                Some(sibling) => Fate::LeaveTo(sibling),
+                None if found.has_succeeded() => Fate::Delete,
+                None => Fate::Wait,
+            };
+        let fates = found.iter().map(fate).collect();
         if !found.is_empty() {
-            self.unwanted.insert(set.to_owned(), found);
+            self.unwanted
+                .insert(set.to_owned(), found.into_iter().collect());
         }
         fates
     }
 
-    pub(super) fn fate(&self, set: &str, by: &Caller, id: &Identity, since: CallNumber) -> Fate {
+    /// Returns the sibling set that wants an object which is unwanted since a call.
+    pub(super) fn wanted_by(
+        &self,
+        set: &str,
+        by: &Caller,
+        id: &Identity,
+        since: CallNumber,
+    ) -> Option<String> {
         let wants = |(name, known): &(&String, &LastApply)| {
             // A set that its reconciler has not applied since the object was found is perhaps not applied any more.
-            let is_current = known.last >= since || known.reconciler != by.reconciler;
+            let is_current = known.by.number >= since || known.by.reconciler != by.reconciler;
             **name != *set && is_current && known.wanted.contains(id)
         };
-        match self.sets.iter().find(wants) {
-            Some((sibling, _)) => Fate::LeaveTo(sibling.clone()),
-            None if since < by.number => Fate::Delete,
-            None => Fate::Wait,
-        }
+        let sibling = self.sets.iter().find(wants);
+        sibling.map(|(name, _)| name.clone())
     }
 }
 
@@ -140,8 +161,23 @@ mod tests {
     fn by(number: u64, reconciler: &str) -> Caller {
         Caller {
             number: CallNumber(number),
+            succeeded: Arc::default(),
             reconciler: reconciler.into(),
         }
+    }
+
+    /// Applies the set `a`, which wants nothing, in a call that succeeds or fails afterwards.
+    fn call(
+        siblings: &mut Siblings,
+        number: u64,
+        unwanted: &[Identity],
+        succeeds: bool,
+    ) -> Vec<Fate> {
+        let by = by(number, "r");
+        siblings.announce("a", &by, ids(&[]));
+        let fates = siblings.fates("a", &by, unwanted);
+        by.succeeded.store(succeeds, Ordering::Relaxed);
+        fates
     }
 
     fn id(name: &str) -> Identity {
@@ -155,27 +191,43 @@ mod tests {
     #[test]
     fn unwanted_object_waits_for_one_call_if_siblings_may_want_it() {
         let mut siblings = Siblings::default();
-        siblings.announce("a", &by(1, "r"), ids(&[]));
-        assert!(!siblings.is_alone("a", &by(1, "r")));
-        assert_eq!(siblings.fates("a", &by(1, "r"), &[id("x")]), [Fate::Wait]);
-        siblings.announce("a", &by(2, "r"), ids(&[]));
-        assert!(siblings.is_alone("a", &by(2, "r")));
+        let call =
+            |siblings: &mut Siblings, number, ids: &[Identity]| call(siblings, number, ids, true);
+        assert_eq!(call(&mut siblings, 1, &[id("x")]), [Fate::Wait]);
+        assert!(!siblings.is_alone("a"));
         let both = [id("x"), id("y")];
-        let fates = siblings.fates("a", &by(2, "r"), &both);
-        assert_eq!(fates, [Fate::Delete, Fate::Wait]);
+        assert_eq!(call(&mut siblings, 2, &both), [Fate::Delete, Fate::Wait]);
+        assert!(siblings.is_alone("a"));
         siblings.announce("b", &by(2, "r"), ids(&["y"]));
-        assert!(!siblings.is_alone("a", &by(3, "r")));
+        assert!(!siblings.is_alone("a"));
         let left = Fate::LeaveTo("b".to_owned());
-        assert_eq!(siblings.fates("a", &by(3, "r"), &both[1..])[0], left);
+        assert_eq!(call(&mut siblings, 3, &both[1..])[0], left);
         // An object that was wanted again meanwhile begins from the start.
-        assert_eq!(siblings.fates("a", &by(4, "r"), &[]), []);
-        assert_eq!(siblings.fates("a", &by(5, "r"), &[id("x")]), [Fate::Wait]);
+        assert_eq!(call(&mut siblings, 4, &[]), []);
+        assert_eq!(call(&mut siblings, 5, &[id("x")]), [Fate::Wait]);
         // The reconciler has stopped to apply the other set.
-        assert_eq!(siblings.fates("a", &by(6, "r"), &both[1..]), [Fate::Wait]);
-        assert_eq!(siblings.fates("a", &by(7, "r"), &both[1..]), [Fate::Delete]);
+        assert_eq!(call(&mut siblings, 6, &both[1..]), [Fate::Wait]);
+        assert_eq!(call(&mut siblings, 7, &both[1..]), [Fate::Delete]);
         // Another reconciler's calls are not ordered with those of this one.
         siblings.announce("b", &by(3, "s"), ids(&["y"]));
-        assert_eq!(siblings.fates("a", &by(8, "r"), &both[1..]), [left]);
+        assert_eq!(call(&mut siblings, 8, &both[1..]), [left]);
+    }
+
+    #[test]
+    fn unwanted_object_waits_until_a_call_has_succeeded() {
+        let mut siblings = Siblings::default();
+        for (number, succeeds, expected) in [
+            (1, false, Fate::Wait),
+            (2, false, Fate::Wait),
+            (3, true, Fate::Wait),
+            (4, false, Fate::Delete),
+            // The deletion has failed.
+            (5, false, Fate::Delete),
+        ] {
+            let fates = call(&mut siblings, number, &[id("x")], succeeds);
+            assert_eq!(fates, [expected], "{number}");
+            assert_eq!(siblings.is_alone("a"), number > 3, "{number}");
+        }
     }
 
     #[test]

@@ -35,7 +35,8 @@ pub enum Waiting {
     },
     /// An unwanted object is deleted in the next call, which follows at once.
     ///
-    /// Another set of its owner may take it over in this call.
+    /// Another set of its owner may take it over in this call. If this call fails, perhaps before it applies that set,
+    /// the object waits once more.
     NextCall {
         /// The kind.
         gvk: Gvk,

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lariat_cache::CachedObject;
@@ -21,6 +22,8 @@ pub(crate) struct CallState {
     reconciler: OfReconciler,
     /// The delay of the next call and what the call waits for, if the call succeeds.
     next: Arc<Mutex<Next>>,
+    /// Set once the call has succeeded.
+    succeeded: Arc<AtomicBool>,
     /// The state that features keep for this call.
     features: Extensions,
 }
@@ -49,6 +52,7 @@ impl CallState {
             newest: Mutex::new(Arc::clone(state)),
             reconciler,
             next: Arc::default(),
+            succeeded: Arc::default(),
             features: Extensions::default(),
         }
     }
@@ -58,6 +62,7 @@ impl CallState {
         Self {
             // Requests for another call are those of the whole call, whatever state it continues with.
             next: Arc::clone(&self.next),
+            succeeded: Arc::clone(&self.succeeded),
             ..Self::new(state, self.reconciler.clone())
         }
     }
@@ -84,8 +89,14 @@ impl CallState {
         self.next.lock().waits = Some(what);
     }
 
-    /// Adds the delay of the next call, and what is waited for, to an outcome.
+    /// Returns whether the call has succeeded, as a value that outlives the call.
+    pub(crate) fn succeeded(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.succeeded)
+    }
+
+    /// Adds the delay of the next call, and what is waited for, to an outcome of a call that has succeeded.
     pub(crate) fn complete(&self, mut outcome: Outcome) -> Outcome {
+        self.succeeded.store(true, Ordering::Relaxed);
         let next = self.next.lock();
         if let Some(delay) = next.again {
             outcome = outcome.requeue_within(delay);

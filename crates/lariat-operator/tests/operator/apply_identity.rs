@@ -267,3 +267,34 @@ async fn object_that_two_sets_want_stays_with_first() {
     let before = world.before.lock().clone();
     assert_eq!(world.state().await, before);
 }
+
+#[tokio::test(start_paused = true)]
+async fn moving_object_survives_failures_between_its_sets() {
+    let (options, nothing) = (Options::default(), Desired::new);
+    let of = |first: Desired, later: Desired| {
+        let middle = nothing().with_value(config("middle", "1"));
+        let program = Program::new(first).set(Some("middle"), None, middle);
+        program.set(Some("later"), None, later)
+    };
+    // The later set has had objects before, or is new.
+    for former in [
+        of(options.wanted("1"), nothing()),
+        Program::new(options.wanted("1")),
+    ] {
+        let world = World::new().await;
+        world.release(&former).await;
+        let (maps, params) = (world.config_maps(), DeleteParams::default());
+        let _ = maps.delete("middle", &params).await;
+        // Each call plans and applies.
+        let failure = Rule::new(Fault::Reject("not now".to_owned())).name("middle");
+        let failure = failure.resource("configmaps").verb("patch").times(4);
+        let failure = world.cluster().faults().add(failure);
+        let program = of(nothing(), options.wanted("2"));
+        let process = world.run(&program).await;
+        assert_eq!(world.cluster().faults().hits(failure), 4);
+        let before = world.before.lock().clone().expect("remembered");
+        let now = world.state().await.expect("there");
+        assert_eq!((now.uid(), now.content()), (before.uid(), "2"));
+        process.stop().await;
+    }
+}
