@@ -157,8 +157,10 @@ impl Feed {
     /// Once it was `None`, it is set again only when the informer has synced and all changes are in the batch: until
     /// then the rows may belong to another selection.
     fn identity(&self) -> Option<WarmIdentity> {
-        // Rows without content would lack fields in the next process, so it must list the kind.
-        if !self.kind.is_in_file() || self.bare.len() > 0 {
+        // Rows without content would lack fields in the next process, and those left out are missing: it must list the
+        // kind.
+        let is_partial = self.bare.len() > 0 || self.kind.left_out.len() > 0;
+        if !self.kind.is_in_file() || is_partial {
             return None;
         }
         let now = self.informer.warm_identity();

@@ -38,6 +38,12 @@ impl LeftOut {
     ) -> Result<(), StorageError> {
         let mut refused = Vec::new();
         write(writer, tables, ops, reached, &mut refused)?;
+        // The next process would continue without these objects: it must list the kind.
+        if let Some((reached, Some(_))) = reached
+            && !refused.is_empty()
+        {
+            writer.apply(tables, &[], Some((reached, None)))?;
+        }
         let mut keys = self.0.lock();
         if !keys.is_empty() {
             for op in ops {

@@ -100,6 +100,31 @@ async fn finds(bench: &Bench, file: &Path, version: &str, expected: &[&str], is_
 }
 
 #[tokio::test]
+async fn kind_is_listed_after_a_row_was_refused() {
+    let (bench, folder) = (Bench::new().await, Folder::new());
+    let file = folder.0.join("cache.db");
+    let version = bench.create("good", json!({})).await;
+    finds(&bench, &file, &version, &["good"], true).await;
+    let database = rusqlite::Connection::open(&file).expect("opened");
+    let sql = "SELECT 'row' || number FROM kinds WHERE kind = 'v1 ConfigMap'";
+    let rows = database.query_row(sql, [], |row| row.get::<_, String>(0));
+    let trigger = format!(
+        "CREATE TRIGGER refuse BEFORE INSERT ON {} WHEN NEW.key LIKE '%bad' BEGIN SELECT RAISE(ABORT, 'no'); END",
+        rows.expect("it is there")
+    );
+    database
+        .execute_batch(&trigger)
+        .expect("refused from now on");
+    bench.create("bad", json!({})).await;
+    let version = bench.create("more", json!({})).await;
+    finds(&bench, &file, &version, &["good", "more"], false).await;
+    database
+        .execute_batch("DROP TRIGGER refuse")
+        .expect("taken");
+    finds(&bench, &file, &version, &["bad", "good", "more"], true).await;
+}
+
+#[tokio::test]
 async fn what_was_read_as_something_else_is_listed() {
     let (bench, folder) = (Bench::new().await, Folder::new());
     let file = folder.0.join("cache.db");
