@@ -86,21 +86,21 @@ fn keep_fields(ours: &mut Value, theirs: &Value) -> bool {
     }
     let mut is_changed = false;
     for part in ["items", "additionalProperties"] {
-        if let (Some(ours), Some(theirs)) = (ours.get_mut(part), theirs.get(part))
-            && ours.is_object()
+        if let (Some(our), Some(their)) = (ours.get_mut(part), theirs.get(part))
+            && our.is_object()
         {
-            is_changed |= keep_fields(ours, theirs);
+            is_changed |= keep_fields(our, their);
         }
     }
-    let mut ours = ours.get_mut("properties").and_then(Value::as_object_mut);
-    let theirs = theirs.get("properties").and_then(Value::as_object);
-    for (name, theirs) in theirs.into_iter().flatten() {
-        // A schema without fields of its own, such as that of a map, gets none.
-        let Some(ours) = &mut ours else { break };
-        match ours.get_mut(name) {
-            Some(ours) => is_changed |= keep_fields(ours, theirs),
+    // A schema without fields of its own, such as that of a map, gets none.
+    let Some(fields) = ours.get_mut("properties").and_then(Value::as_object_mut) else {
+        return is_changed;
+    };
+    for (name, their) in theirs["properties"].as_object().into_iter().flatten() {
+        match fields.get_mut(name) {
+            Some(our) => is_changed |= keep_fields(our, their),
             None => {
-                ours.insert(name.clone(), theirs.clone());
+                fields.insert(name.clone(), their.clone());
                 is_changed = true;
             }
         }
