@@ -155,6 +155,10 @@ impl Life {
             let client = access.client().await?;
             let cluster = identify(&client).await?;
             let claim = cluster.map(|cluster| self.fleet.0.identities.claim(cluster, &self.name));
+            // Otherwise the client may be of the next content, which is vetted when it has been noticed.
+            if access.is_outdated().await {
+                return Err("the kubeconfig has changed meanwhile and is read again".into());
+            }
             Ok::<_, SetupError>((client, claim.transpose()?))
         };
         let vetted = time::timeout(VETTING, vetting).await;

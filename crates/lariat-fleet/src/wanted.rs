@@ -52,6 +52,15 @@ impl Access {
         }
     }
 
+    /// Returns whether the file has another content by now.
+    pub(crate) async fn is_outdated(&self) -> bool {
+        let Self::File(path, text) = self else {
+            return false;
+        };
+        let present = tokio::fs::read(path).await;
+        present.is_ok_and(|present| present[..] != text[..])
+    }
+
     /// Returns whether both lead to the same cluster with the same credentials.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {

@@ -69,7 +69,7 @@ pub trait WriteGate: Send + Sync + 'static {
 /// ```
 /// use lariat::cache::{FollowedBy, WriteVerb};
 ///
-/// let mut request = http::Request::delete("/api/v1/namespaces/shop/configmaps/web").body(Vec::new())?;
+/// let mut request = http::Request::delete("/api/v1/namespaces/shop/configmaps/web").body(Vec::<u8>::new())?;
 /// request.extensions_mut().insert(FollowedBy(&[WriteVerb::Create]));
 /// # Ok::<(), http::Error>(())
 /// ```

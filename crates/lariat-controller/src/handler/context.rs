@@ -52,7 +52,8 @@ impl<K: View> Context<K> {
     ///
     /// async fn log(cx: Context<Pod>) -> HandlerResult {
     ///     // Metadata can be read even if the object does not decode as a Pod.
-    ///     let labels = cx.viewed::<Metadata>().object()?.map(|object| object.labels().len());
+    ///     let object = cx.viewed::<Metadata>().object()?;
+    ///     let labels = object.map(|object| object.labels().iter().count());
     ///     println!("{} has {labels:?} labels", cx.key());
     ///     Ok(Outcome::done())
     /// }
