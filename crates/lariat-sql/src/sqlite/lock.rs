@@ -29,8 +29,11 @@ impl Lock {
         let name = Path::new(&name);
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).read(true).write(true);
-        let mut file = private::open(name, &mut options)
-            .map_err(|error| file_error(name, "opened", &error))?;
+        let mut file = private::open(name, &mut options).map_err(|error| {
+            // A refused file is named; that of another error is missing with the cache's folder.
+            let is_refused = error.raw_os_error().is_none();
+            file_error(if is_refused { name } else { path }, "opened", &error)
+        })?;
         match file.try_lock() {
             Ok(()) => {
                 // Only an error message needs the process id: a full disk is no reason to fail.
