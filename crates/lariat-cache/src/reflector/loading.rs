@@ -141,7 +141,7 @@ impl Reflector {
             self.last_ended = None;
         }
         self.reached = version.clone();
-        self.reading.server.reached(version);
+        self.reading.server.loaded(version);
         self.policy.loaded();
         self.record(|_| Reflected::Loaded {
             version: version.into(),

@@ -73,6 +73,16 @@ impl SharedServer {
         }
     }
 
+    /// Records the version of a load, which is the present one of the server.
+    ///
+    /// Later versions that are known are of another history, as after a restore while nothing was read; or a kind has
+    /// reached them since the load began, and reports the next one soon.
+    pub(super) fn loaded(&self, version: &ResourceVersion) {
+        if let Ok(number) = version.number() {
+            self.newest.store(number, Ordering::Relaxed);
+        }
+    }
+
     /// Returns whether any kind has reached a later version.
     pub(super) fn is_beyond(&self, version: &ResourceVersion) -> bool {
         let newest = self.newest.load(Ordering::Relaxed);
