@@ -93,7 +93,7 @@ static LINK: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(form).expect("it is a constant, and tested")
 });
 
-/// What the annotation of a CRD says about its approval.
+/// The approval of a CRD, by its annotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Approval {
     Missing,

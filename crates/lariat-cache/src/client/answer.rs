@@ -151,7 +151,7 @@ async fn attempt(
     })
 }
 
-/// Runs a future while the fence is open; `sends` tells whether the future sends the request.
+/// Runs a future while the fence is open; `sends` is whether the future sends the request.
 async fn while_admitted<T>(
     fenced: Option<&Fenced<'_>>,
     sends: bool,
