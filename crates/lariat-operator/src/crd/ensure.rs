@@ -3,7 +3,7 @@
 //! Each CRD is checked in a loop: it is read, created or patched if that is needed and allowed, and read again, until
 //! it is established and all its versions are served. The loop ends with a report, a final error, or at the timeout.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -14,10 +14,11 @@ use tokio::time;
 
 use super::compare::{Comparison, compare, complaints, is_condition, served};
 use super::error::{CrdError, InstallError};
-use super::json::text;
+use super::json::{is_true, text};
 use super::options::{CrdOptions, Install};
 use super::report::{CrdChange, CrdMismatch, CrdReport};
 use super::requests::{Failure, Requests};
+use super::schema::{Fields, fields_of_version, new_fields};
 
 /// The first and the longest pause between two checks.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
@@ -41,6 +42,12 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_
 /// A CRD without differences is not written, so replicas that start at the same time do not conflict. A number can tell
 /// which of two CRDs is newer, see [`with_crd_version`](crate::with_crd_version); without it the last program wins, but
 /// removes no fields. [`Install`] restricts what is written.
+///
+/// An API server applies an updated schema later than it stores the CRD, and drops new fields from objects until then.
+/// So after an update that adds fields, the call returns when the API server publishes them in its OpenAPI document, and
+/// an object that is written then is stored whole by the API server that has answered; other API servers of the cluster
+/// may drop the fields for some moments more. It does not wait if the program may not read `/openapi/v3`, or if another
+/// replica has updated the CRD before.
 ///
 /// If a CRD is being deleted, it is created again after its deletion. Transient errors, such as conflicts and overload,
 /// are retried until the timeout.
@@ -129,6 +136,7 @@ async fn ensure(
         install: options.install,
         plans: options.plans,
         change: CrdChange::Unchanged,
+        added: BTreeMap::new(),
         patched: None,
         waiting: "no request was sent yet".to_owned(),
         is_logged: false,
@@ -155,6 +163,8 @@ struct Task<'a> {
     /// Whether writes are dry runs.
     plans: bool,
     change: CrdChange,
+    /// The fields that patches add, by version.
+    added: BTreeMap<String, Fields>,
     /// The differing paths at the last patch.
     ///
     /// If the same paths differ after it, the API server does not keep them, and another patch would not help.
@@ -242,6 +252,10 @@ impl Task<'_> {
     }
 
     async fn patch(&mut self, theirs: &Value, found: Comparison) -> Result<Next, Failure> {
+        // Before the patch: its answer may be lost, and of several replicas one alone writes it.
+        for (version, fields) in new_fields(self.ours, theirs) {
+            self.added.entry(version).or_default().extend(fields);
+        }
         let answer = self.requests.patch(&found.patch).await?;
         let version = |object: &Value| text(object, "/metadata/resourceVersion").to_owned();
         // An older API server accepts unknown fields and drops them, and keeps the resource version.
@@ -283,7 +297,25 @@ impl Task<'_> {
         mismatches
     }
 
-    /// Checks that the CRD is established, and that all our served versions are served.
+    /// Returns which added fields the API server does not publish yet.
+    async fn unpublished(&self, theirs: &Value) -> Option<String> {
+        // Such a kind has no field that is dropped.
+        if is_true(theirs, "/spec/preserveUnknownFields") {
+            return None;
+        }
+        for (version, added) in &self.added {
+            // Another client may have removed some of them again.
+            let installed = fields_of_version(theirs, version).unwrap_or_default();
+            let fields = added & &installed;
+            let missing = self.requests.unpublished(theirs, version, &fields).await;
+            if missing.is_some() {
+                return missing;
+            }
+        }
+        None
+    }
+
+    /// Checks that the CRD is established, and that all our served versions are served with the fields added.
     async fn ready(
         &self,
         theirs: &Value,
@@ -308,7 +340,10 @@ impl Task<'_> {
                 return Ok(Next::Wait(missing));
             }
         }
-        Ok(Next::Ready(mismatches))
+        Ok(match self.unpublished(theirs).await {
+            Some(missing) => Next::Wait(missing),
+            None => Next::Ready(mismatches),
+        })
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! [`ensure_crds`] is the entry point. `ensure` runs the loop for each CRD, with `requests` for the API server;
 //! `compare` finds the differences to the installed one, with `versions` for the list of versions and `json` for the
-//! API server's form. The result is a `report` or an `error`.
+//! API server's form; `schema` finds the fields that an update adds, until they are published. The result is a `report`
+//! or an `error`.
 
 mod compare;
 mod ensure;
@@ -11,6 +12,7 @@ mod json;
 mod options;
 mod report;
 mod requests;
+mod schema;
 mod versions;
 
 pub use ensure::ensure_crds;

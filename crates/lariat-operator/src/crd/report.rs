@@ -160,7 +160,7 @@ impl fmt::Display for CrdMismatch {
 }
 
 /// Returns the first few of many paths as text.
-fn some(paths: &[String]) -> String {
+pub(super) fn some(paths: &[String]) -> String {
     const SHOWN: usize = 5;
     let shown = paths.iter().take(SHOWN).map(String::as_str);
     let text = shown.collect::<Vec<_>>().join(", ");

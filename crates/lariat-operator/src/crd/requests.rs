@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use http::header::ACCEPT;
 use kube::Client;
 use kube::api::{GetParams, ListParams, Patch, PatchParams, PostParams};
 use kube::core::Request;
@@ -11,6 +12,8 @@ use serde_json::Value;
 
 use super::error::CrdError;
 use super::json::{list, text};
+use super::report::some;
+use super::schema::{Fields, published_fields};
 use crate::wire::{Built, SendError, Sender, code_of};
 
 /// The time limit of one request.
@@ -106,6 +109,36 @@ impl<'a> Requests<'a> {
             Err(SendError::Kube(error)) => problem("list", &error),
             Err(silence) => Some(format!("cannot list it: {silence}")),
         }
+    }
+
+    /// Returns which fields of a version are not published yet, or `None` if all are.
+    ///
+    /// Every user that is authenticated may read the document by default.
+    pub(super) async fn unpublished(
+        &self,
+        definition: &Value,
+        version: &str,
+        fields: &Fields,
+    ) -> Option<String> {
+        let group = text(definition, "/spec/group");
+        let path = format!("/openapi/v3/apis/{group}/{version}");
+        let request = http::Request::get(&path).header(ACCEPT, "application/json");
+        let request = request.body(Vec::new()).map_err(RequestError::BuildRequest);
+        let found = match self.send(request).await {
+            Ok(document) => published_fields(&document, definition, version),
+            Err(error) if code(&error) == Some(403) => {
+                let crd = self.name;
+                tracing::warn!(
+                    crd,
+                    path,
+                    "the program may not read the schema in use, so it does not wait for new fields"
+                );
+                return None;
+            }
+            Err(error) => return Some(format!("cannot read {path}: {}", describe(&error))),
+        };
+        let missing: Vec<String> = fields.difference(&found).cloned().collect();
+        (!missing.is_empty()).then(|| format!("{path} does not have {} yet", some(&missing)))
     }
 
     async fn send(&self, request: Built) -> Result<Value, SendError> {

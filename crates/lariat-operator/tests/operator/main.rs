@@ -20,6 +20,7 @@ mod apply_steps_faults;
 mod cached_api;
 mod cached_api_faults;
 mod crd_faults;
+mod crd_updates;
 mod crds;
 mod events_bench;
 mod events_faults;
