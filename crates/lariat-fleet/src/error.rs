@@ -30,6 +30,17 @@ pub enum FleetError {
     /// The fleet is running already.
     #[error("the fleet is running already")]
     AlreadyRunning,
+    /// The factory that fences the fleet has no leader election.
+    #[error(
+        "the factory that fences the fleet has no leader election: give it one, and no shards, which all lead"
+    )]
+    NoElection,
+    /// This process has lost a lease that the fleet needs.
+    #[error("the lease {lease} was lost, which fences the fleet")]
+    Lost {
+        /// Namespace and name of the lease.
+        lease: String,
+    },
     /// A source of clusters cannot be read.
     #[error("cannot watch the clusters of {source_name}")]
     Source {

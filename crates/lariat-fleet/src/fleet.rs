@@ -87,6 +87,8 @@ pub struct FleetBuilder {
     factory: Box<MakeFactory>,
     /// The sources of clusters.
     sources: Vec<ClusterSource>,
+    /// The factory whose lease the fleet needs.
+    fenced_by: Option<SharedControllerFactory>,
 }
 
 /// A function that registers the reconcilers of a cluster.
@@ -106,6 +108,8 @@ pub(crate) struct FleetState {
     pub(crate) wanted: Arc<WantedClusters>,
     /// The sources of clusters.
     pub(crate) sources: Vec<Arc<ClusterSource>>,
+    /// The factory whose lease the fleet needs, beside those of the sources.
+    pub(crate) fenced_by: Option<SharedControllerFactory>,
     /// Whether a run, or a task of an aborted run, has not ended yet.
     pub(crate) is_running: AtomicBool,
     /// The clusters that have a member, by identity.
@@ -137,6 +141,7 @@ impl Fleet {
             setup: Box::new(move |member| setup(member).map_err(Into::into)),
             factory: Box::new(|_, client| SharedControllerFactory::builder(client).build()),
             sources: Vec::new(),
+            fenced_by: None,
         }
     }
 
@@ -323,6 +328,30 @@ impl FleetBuilder {
         self
     }
 
+    /// Fences the fleet with the lease of a factory, which need not be that of a source (default: none).
+    ///
+    /// A run waits until this process has the lease, so that one replica has the clusters. The clients of all clusters
+    /// send writes only in that term, also if the lease is acquired again later, and the run ends when it is over. As
+    /// with [`Leadership::fence`](lariat_lease::Leadership::fence), a write that has left when the lease is lost may
+    /// still take effect. Secrets are read with the lease of their hub without this call.
+    ///
+    /// The program must start the factory. A run without a leader election is an error.
+    ///
+    /// ```
+    /// use lariat::fleet::{ClusterSource, FleetBuilder};
+    /// use lariat::SharedControllerFactory;
+    ///
+    /// // `hub` is a factory with a `leader_election`.
+    /// fn of_directory(builder: FleetBuilder, hub: &SharedControllerFactory) -> FleetBuilder {
+    ///     builder.source(ClusterSource::directory("/etc/clusters")).fenced_by(hub)
+    /// }
+    /// # let _ = of_directory;
+    /// ```
+    pub fn fenced_by(mut self, factory: &SharedControllerFactory) -> Self {
+        self.fenced_by = Some(factory.clone());
+        self
+    }
+
     /// Builds the fleet; no request is sent.
     #[must_use]
     pub fn build(self) -> Fleet {
@@ -332,6 +361,7 @@ impl FleetBuilder {
             factory: self.factory,
             wanted: Arc::default(),
             sources: self.sources.into_iter().map(Arc::new).collect(),
+            fenced_by: self.fenced_by,
             is_running: AtomicBool::new(false),
             identities: Arc::default(),
             members: Mutex::default(),

@@ -10,12 +10,11 @@
 //!
 //! **Experimental:** this crate may change more than the others, and these are missing:
 //!
-//! - A fleet of a directory or of code is not fenced: run one replica, or give the factory of each member a leader
-//!   election ([`FleetBuilder::factory`]). Clusters of Secrets are fenced by the lease of the hub, if it has one, but
-//!   requests that have left are not called back.
+//! - A fleet whose clusters all come from a directory or from code is fenced only if it is
+//!   [fenced by](FleetBuilder::fenced_by) a factory with a leader election; otherwise run one replica. Requests that have
+//!   left when the lease is lost are not called back.
 //! - Clusters are compared by the uid of their namespace `kube-system` only if their credentials may get it.
 //! - A hub whose replicas divide keys is refused.
-//! - Certificates that a kubeconfig refers to are not followed by the fleet.
 //!
 //! ```no_run
 //! use k8s_openapi::api::core::v1::Pod;
@@ -51,6 +50,8 @@ mod source;
 
 mod fleet;
 mod life;
+mod terms;
+
 mod run;
 
 pub use error::{FleetError, SetupError};

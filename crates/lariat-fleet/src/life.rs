@@ -16,6 +16,7 @@ use crate::error::SetupError;
 use crate::fleet::{Fleet, Joined, Member};
 use crate::identity::{Claim, identify};
 use crate::status::{MemberPhase, State};
+use crate::terms::Terms;
 use crate::wanted::Access;
 
 /// The delay after the first failed start; it doubles with each further one.
@@ -33,6 +34,8 @@ pub(crate) struct Life {
     pub(crate) name: Arc<str>,
     /// How the cluster is reached; changes with its credentials.
     pub(crate) access: watch::Receiver<Access>,
+    /// The terms in which the clients of the cluster may write.
+    pub(crate) terms: Terms,
     /// The number of workers per kind; `None` for the default.
     pub(crate) workers: Option<usize>,
     /// Cancelled when the cluster must leave.
@@ -152,7 +155,7 @@ impl Life {
     /// Connects to the cluster, and claims it for this member.
     async fn vet(&self, access: Access) -> Result<Vetted, SetupError> {
         let vetting = async {
-            let client = access.client().await?;
+            let client = self.terms.fence(access.client().await?);
             let cluster = identify(&client).await?;
             let claim = cluster.map(|cluster| self.fleet.0.identities.claim(cluster, &self.name));
             // Otherwise the client may be of the next content, which is vetted when it has been noticed.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -13,12 +13,15 @@ use tokio_util::sync::CancellationToken;
 use crate::error::FleetError;
 use crate::fleet::{Fleet, FleetState};
 use crate::life::Life;
+use crate::terms::Terms;
 use crate::wanted::{Access, SourceId, Wanted};
 
 /// A fleet that is running.
 struct Running {
     /// The fleet.
     fleet: Fleet,
+    /// The terms in which the clients of the clusters may write.
+    terms: Terms,
     /// The number of workers per kind; `None` for the default.
     workers: Option<usize>,
     /// One task per cluster.
@@ -57,8 +60,8 @@ impl Fleet {
     ///
     /// # Errors
     ///
-    /// [`FleetError::AlreadyRunning`], or [`FleetError::Source`] if a source cannot be read; then all operators have
-    /// been stopped. A cluster that cannot be started is no error; see [`status`](Self::status).
+    /// [`FleetError::AlreadyRunning`]; [`FleetError::Source`] if a source cannot be read; [`FleetError::NoElection`] or
+    /// [`FleetError::Lost`] if the fleet is [fenced](crate::FleetBuilder::fenced_by). All operators have been stopped. A cluster that cannot be started is no error; see [`status`](Self::status).
     ///
     /// # Panics
     ///
@@ -75,24 +78,38 @@ impl Fleet {
         if self.0.is_running.swap(true, Ordering::AcqRel) {
             return Err(FleetError::AlreadyRunning);
         }
-        Running::new(self, workers.into()).run(shutdown).await
+        let mark = Arc::new(Mark(Arc::clone(&self.0)));
+        let mut shutdown = pin!(shutdown);
+        let terms = tokio::select! {
+            biased;
+            _ = &mut shutdown => return Ok(()),
+            terms = Terms::begun(&self.0) => terms?,
+        };
+        let running = Running::new(self, terms, workers.into(), mark);
+        running.run(shutdown).await
     }
 }
 
 impl Running {
     /// Prepares a run.
-    fn new(fleet: &Fleet, workers: Option<usize>) -> Self {
+    fn new(fleet: &Fleet, terms: Terms, workers: Option<usize>, mark: Arc<Mark>) -> Self {
         Self {
             fleet: fleet.clone(),
+            terms,
             workers,
             lives: JoinSet::new(),
             begun: BTreeMap::new(),
-            mark: Arc::new(Mark(Arc::clone(&fleet.0))),
+            mark,
         }
     }
 
-    /// Runs until `shutdown` resolves or a source fails.
-    async fn run<T>(mut self, shutdown: impl Future<Output = T>) -> Result<(), FleetError> {
+    /// Runs until `shutdown` resolves, a source fails, or a term is over.
+    async fn run<T>(
+        mut self,
+        mut shutdown: Pin<&mut impl Future<Output = T>>,
+    ) -> Result<(), FleetError> {
+        let terms = self.terms.clone();
+        let mut over = pin!(terms.over());
         let state = Arc::clone(&self.fleet.0);
         let ending = CancellationToken::new();
         let _ended = ending.clone().drop_guard();
@@ -102,7 +119,6 @@ impl Running {
             let source = Arc::clone(source);
             sources.spawn(async move { source.follow(source_id(at), wanted, ending).await });
         }
-        let mut shutdown = pin!(shutdown);
         let result = loop {
             // Created before the clusters are read, so that a change in between is not missed.
             let changed = state.wanted.changed();
@@ -110,6 +126,7 @@ impl Running {
             tokio::select! {
                 biased;
                 _ = &mut shutdown => break Ok(()),
+                error = &mut over => break Err(error),
                 Some(ended) = sources.join_next() => match ended {
                     Ok(Err(error)) => break Err(error),
                     Ok(Ok(())) => {}
@@ -161,6 +178,7 @@ impl Running {
             fleet: self.fleet.clone(),
             name: Arc::clone(name),
             access,
+            terms: self.terms.clone(),
             workers: self.workers,
             leaving: leaving.clone(),
         };

@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use kube::Client;
 use lariat_cache::ConnectError;
-use lariat_lease::Leadership;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
@@ -31,9 +30,7 @@ pub(crate) enum Access {
     /// The file is read when the fleet connects; the content is compared to notice changes.
     File(Arc<std::path::Path>, Arc<[u8]>),
     /// With a kubeconfig that refers to nothing outside of it.
-    ///
-    /// Writes are sent only while this process has the lease of the hub, if the hub has one.
-    Text(Arc<[u8]>, Option<Leadership>),
+    Text(Arc<[u8]>),
 }
 
 impl Access {
@@ -42,13 +39,7 @@ impl Access {
         match self {
             Self::Client(client) => Ok(client.clone()),
             Self::File(path, _) => lariat_cache::from_kubeconfig_file(&**path).await,
-            Self::Text(text, hub) => {
-                let client = lariat_cache::from_kubeconfig_text(text).await?;
-                Ok(match hub {
-                    Some(hub) => hub.fence(client),
-                    None => client,
-                })
-            }
+            Self::Text(text) => lariat_cache::from_kubeconfig_text(text).await,
         }
     }
 
@@ -67,7 +58,7 @@ impl Access {
             (Self::File(path, text), Self::File(other_path, other)) => {
                 path == other_path && text == other
             }
-            (Self::Text(text, _), Self::Text(other, _)) => text == other,
+            (Self::Text(text), Self::Text(other)) => text == other,
             // Clients cannot be compared, and a source never changes its form of access.
             _ => false,
         }

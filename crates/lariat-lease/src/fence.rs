@@ -12,6 +12,7 @@ use lariat_core::{Fence as _, is_dry_run, while_open};
 
 use crate::error::Fenced;
 use crate::leadership::Leadership;
+use crate::term::Term;
 
 /// The error of the client's service.
 type Failure = Box<dyn Error + Send + Sync>;
@@ -71,25 +72,39 @@ impl Leadership {
     /// ```
     #[must_use]
     pub fn fence(&self, client: Client) -> Client {
-        let namespace = client.default_namespace().to_owned();
-        let service = Fence {
-            client,
-            leadership: self.clone(),
-        };
-        Client::new(service, namespace)
+        let leadership = self.clone();
+        fenced(client, move || leadership.term())
     }
 }
 
-/// A client service whose writes need the leadership.
-#[derive(Clone)]
-struct Fence {
-    /// Sends the requests.
-    client: Client,
-    /// The leadership that writes need.
-    leadership: Leadership,
+impl Term {
+    /// Creates a client whose writes are sent only in this term.
+    ///
+    /// It is [`Leadership::fence`] for work that must end with the term: when this process acquires the lease again,
+    /// another process may have held it meanwhile, and the client stays closed.
+    #[must_use]
+    pub fn fence(&self, client: Client) -> Client {
+        let term = self.clone();
+        fenced(client, move || term.clone())
+    }
 }
 
-impl tower_service::Service<Request<Body>> for Fence {
+/// Creates a client whose writes need the term that `term` returns when they are sent.
+fn fenced(client: Client, term: impl Fn() -> Term + Clone + Send + 'static) -> Client {
+    let namespace = client.default_namespace().to_owned();
+    Client::new(Fence { client, term }, namespace)
+}
+
+/// A client service whose writes need a term.
+#[derive(Clone)]
+struct Fence<F> {
+    /// Sends the requests.
+    client: Client,
+    /// Returns the term that a write needs.
+    term: F,
+}
+
+impl<F: Fn() -> Term + Clone + Send + 'static> tower_service::Service<Request<Body>> for Fence<F> {
     type Response = Response<Body>;
     type Error = Failure;
     type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
@@ -101,11 +116,11 @@ impl tower_service::Service<Request<Body>> for Fence {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let client = self.client.clone();
-        // Reads pass without the leadership, because a process on standby fills its caches.
+        // Reads pass without a term, because a process on standby fills its caches.
         if is_read(&request) {
             return Box::pin(async move { Ok(client.send(request).await?) });
         }
-        let leadership = self.leadership.clone();
+        let term = self.term.clone();
         Box::pin(async move {
             let (request, is_dry_run) = read_deletion(request).await?;
             if is_dry_run {
@@ -113,7 +128,7 @@ impl tower_service::Service<Request<Body>> for Fence {
             }
             let write = format!("{} {}", request.method(), request.uri().path());
             // Taken when the future is polled, not when it is created: the process may be suspended in between.
-            let term = leadership.term();
+            let term = term();
             if !term.leads() {
                 return Err(term.error(&write, false));
             }

@@ -12,7 +12,6 @@ use lariat_controller::{
     SharedControllerFactory,
 };
 use lariat_core::{Gvk, LabelSelector, ObjectKey};
-use lariat_lease::Leadership;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::FleetError;
@@ -24,7 +23,7 @@ const TAKEN: Duration = Duration::from_secs(30);
 /// The Secrets of a hub that contain kubeconfigs.
 pub(super) struct Secrets {
     /// The factory of the hub.
-    hub: SharedControllerFactory,
+    pub(super) hub: SharedControllerFactory,
     /// The label selector of the Secrets, not parsed yet.
     selector: String,
     /// How the clusters are named.
@@ -89,7 +88,6 @@ impl Secrets {
         let options = HandlerOptions::default()
             .only(Predicate::labels(selector.clone()))
             .until(until.clone());
-        let leadership = self.hub.leadership();
         let following = Arc::new(Following {
             selector,
             naming: self.naming,
@@ -97,7 +95,6 @@ impl Secrets {
             data_key: self.data_key.clone(),
             id,
             wanted,
-            leadership: leadership.clone(),
         });
         let handler = move |cx: Context<Metadata>| {
             let following = Arc::clone(&following);
@@ -106,11 +103,8 @@ impl Secrets {
         let name = format!("fleet-clusters-{}", id.0);
         let registered = secrets.register_handler(&name, options.handler(handler));
         registered.map_err(|error| failed(Box::new(error)))?;
-        tokio::select! {
-            () = until.cancelled() => Ok(()),
-            // Another replica has the clusters from then on.
-            () = lost(leadership) => Err(failed("the lease of the hub was lost".into())),
-        }
+        until.cancelled().await;
+        Ok(())
     }
 }
 
@@ -128,16 +122,6 @@ struct Following {
     id: SourceId,
     /// The clusters of the fleet.
     wanted: Arc<WantedClusters>,
-    /// The leadership of the hub, if it has an election.
-    leadership: Option<Leadership>,
-}
-
-/// Waits until this process has lost the lease that it has had; for ever without one.
-async fn lost(leadership: Option<Leadership>) {
-    match leadership {
-        Some(leadership) if leadership.acquired().await => leadership.lost().await,
-        _ => std::future::pending().await,
-    }
 }
 
 impl Following {
@@ -172,7 +156,7 @@ impl Following {
                 "the Secret has no key {key:?} with a kubeconfig"
             )));
         };
-        let access = Access::Text(text.0.as_slice().into(), self.leadership.clone());
+        let access = Access::Text(text.0.as_slice().into());
         if self.wanted.set(self.id, &name, access) {
             return Ok(Outcome::done());
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_controller::SharedControllerFactory;
+use lariat_lease::Leadership;
 use tokio_util::sync::CancellationToken;
 
 use super::directory;
@@ -58,8 +59,11 @@ impl ClusterSource {
     /// name. An empty directory may be a mount that came off, so its clusters stay. To remove the last cluster, leave
     /// another file there, such as `.keep`; a mounted Secret has `..data`.
     ///
-    /// Only the kubeconfig itself is compared. When a file that it refers to changes, such as a certificate, the cluster
-    /// is not started again, and its client follows the file as all clients of a kubeconfig do.
+    /// Only the kubeconfig itself is compared. When a file of a token or certificate that it refers to changes, the
+    /// cluster is not started again: its client reads such files every minute, and after a 401 or a failure of TLS.
+    ///
+    /// The replicas of a program all read the directory, so all of them would run its clusters:
+    /// [`FleetBuilder::fenced_by`](crate::FleetBuilder::fenced_by) makes one of them the leader.
     pub fn directory(path: impl Into<PathBuf>) -> Self {
         Self(Kind::Directory {
             path: path.into(),
@@ -77,8 +81,8 @@ impl ClusterSource {
     /// commands in this process.
     ///
     /// The factory of the hub must not divide its keys among replicas: [`Fleet::run`](crate::Fleet::run) is an error
-    /// then. With a leader election the clusters are those of the leader. Their clients send writes only while it has
-    /// the lease, and the run ends when it loses it.
+    /// then. With a leader election the clusters of all sources are those of the leader, as if the fleet was
+    /// [fenced by](crate::FleetBuilder::fenced_by) the hub.
     ///
     /// The program must start the hub's factory. The factory watches Secrets as its
     /// [`KindOptions`](lariat_cache::KindOptions) say (default: in all namespaces), and needs permission to list, watch
@@ -126,6 +130,16 @@ impl ClusterSource {
             secrets.data_key = key.to_owned();
         }
         self
+    }
+
+    /// Returns the leadership that its clusters need: of the leader election of the hub, if there is one.
+    pub(crate) fn leadership(&self) -> Option<Leadership> {
+        match &self.0 {
+            // A hub with shards is refused when it is followed.
+            Kind::Secrets(secrets) if secrets.hub.shards().is_some() => None,
+            Kind::Secrets(secrets) => secrets.hub.leadership(),
+            Kind::Directory { .. } => None,
+        }
     }
 
     /// Reads the source until the token is cancelled.

@@ -2,6 +2,7 @@
 
 mod bench;
 mod changes;
+mod fencing;
 mod joining;
 mod outages;
 mod places;

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
 use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, PostParams};
 use lariat_cluster::faults::{Action, Rule};
-use lariat_lease::Fenced;
+use lariat_lease::{Elector, Fenced, Lease};
 use tokio::time::{Instant, sleep};
 
 use crate::bench::{Bench, SECOND};
@@ -187,5 +187,28 @@ async fn the_body_of_a_deletion_tells_whether_it_is_a_dry_run() {
             .expect_err("it is absent");
         let is_refused = matches!(error, kube::Error::Service(_));
         assert_eq!(is_refused, !is_sent, "{path} {body}: {error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn client_of_a_term_stays_closed_in_the_next_one() {
+    let bench = Bench::new().await;
+    let lease = Lease::new("shop").identity("one");
+    let elector = Elector::new(bench.client("one"), lease).expect("it is valid");
+    let leadership = elector.leadership();
+    let params = PostParams::default();
+    let mut earlier: Option<Client> = None;
+    for name in ["a", "b"] {
+        let led = async {
+            assert!(leadership.acquired().await);
+            let client = leadership.term().fence(bench.client("one"));
+            let created = config_maps(&client).create(&params, &config_map(name)).await;
+            created.expect("it is in its term");
+            if let Some(earlier) = earlier.replace(client) {
+                let refused = config_maps(&earlier).create(&params, &config_map("c")).await;
+                assert!(!fenced(refused.expect_err("its term is over")).was_sent());
+            }
+        };
+        elector.run(led).await.expect("it ends");
     }
 }
