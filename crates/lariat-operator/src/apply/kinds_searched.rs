@@ -75,7 +75,7 @@ impl Run<'_> {
 
     fn warn_of_unsearched(&self, first: &Gvk, count: usize) {
         let owner = &self.set.owner;
-        if self.set.memory.is_first_forbidden(first, owner.uid()) {
+        if self.set.memory.is_first_unreadable(first, owner.uid()) {
             tracing::warn!(
                 set = &self.set.marks.set, owner = %owner.key(), kind = %first, count,
                 "the record of the set on its owner names many kinds that nothing in the program applies: somebody else \
@@ -119,7 +119,7 @@ impl Run<'_> {
         let Apply { memory, owner, .. } = self.set;
         // Any sign that the program still deals with the kind makes a missing permission an error of the installation.
         let is_dropped_kind = !self.is_declared(gvk, targets) && error.is_reading_forbidden();
-        if is_dropped_kind && memory.is_first_forbidden(gvk, owner.uid()) {
+        if is_dropped_kind && memory.is_first_unreadable(gvk, owner.uid()) {
             let (set, error) = (&self.set.marks.set, lariat_core::describe(error));
             tracing::warn!(
                 kind = %gvk, set, error,

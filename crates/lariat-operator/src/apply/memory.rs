@@ -166,8 +166,8 @@ impl Memory {
         all.push(TableSize::new("forbidden kinds", forbidden, MOST));
     }
 
-    /// Records that a kind may not be read for an owner; returns whether that is new.
-    pub(super) fn is_first_forbidden(&self, gvk: &Gvk, owner: &Uid) -> bool {
+    /// Records that a kind cannot be read for an owner; returns whether that is new.
+    pub(super) fn is_first_unreadable(&self, gvk: &Gvk, owner: &Uid) -> bool {
         let mut forbidden = self.forbidden.lock();
         let is_first = !forbidden.contains_key(gvk);
         if is_first {
@@ -528,12 +528,12 @@ mod tests {
     fn a_kind_that_could_be_read_again_is_news_when_it_is_lost_again() {
         let (memory, gvk) = (Memory::default(), Gvk::new("", "v1", "Pod"));
         let (one, other) = (Uid::new("one"), Uid::new("other"));
-        assert!(memory.is_first_forbidden(&gvk, &one));
-        assert!(!memory.is_first_forbidden(&gvk, &other));
+        assert!(memory.is_first_unreadable(&gvk, &one));
+        assert!(!memory.is_first_unreadable(&gvk, &other));
         memory.was_read(&gvk, &other);
-        assert!(!memory.is_first_forbidden(&gvk, &one));
+        assert!(!memory.is_first_unreadable(&gvk, &one));
         memory.was_read(&gvk, &one);
-        assert!(memory.is_first_forbidden(&gvk, &one));
+        assert!(memory.is_first_unreadable(&gvk, &one));
     }
 
     #[test]

@@ -79,7 +79,9 @@ impl<K: View> Reconcile<K> {
     /// **Objects that move.** An object that leaves one set and enters another of the same owner and operator is
     /// relabelled. It is never deleted in between, in whatever order the sets are applied, provided that the reconciler
     /// applies both in each call. For this, an object that is no longer wanted is deleted one call later if the owner
-    /// has several sets, and in the first call of a process; that call follows at once. An object that two sets of one
+    /// has several sets, and in the first call of a process; that call follows at once. A call that succeeds counts as
+    /// one that has applied all sets: to end one earlier, return an error, such as
+    /// [`HandlerError::retry_after`](lariat_controller::HandlerError::retry_after). An object that two sets of one
     /// program want stays with the first of them, and fails in the other with
     /// [`ObjectError::OfSibling`](crate::ObjectError::OfSibling). Two programs must not apply sets of one owner under one
     /// name of the operator: they would take such an object from each other.

@@ -164,8 +164,7 @@ impl Run<'_> {
                     surplus.kept.extend(kept);
                     surplus.objects.extend(others);
                 }
-                // Without any served version no object of the kind can be deleted. If the CRD was deleted, its objects
-                // were deleted with it.
+                // They may have been deleted with the CRD, or be stored and not shown.
                 Err(error) if is_unserved(&error) => {
                     surplus.unserved.insert(gvk);
                 }

@@ -72,14 +72,16 @@ impl Run<'_> {
         // Starts with the wanted kinds. Everything that a deletion leaves behind is added below.
         let mut left = self.extent_of(targets);
         // These kinds stay recorded: they may be served or readable again, and have objects then.
-        let unserved = unserved.into_iter().filter(|gvk| known.kinds.contains(gvk));
+        let unserved: Vec<Gvk> = unserved.intersection(&known.kinds).cloned().collect();
+        self.warn_of_unserved(&unserved);
         let unsearched_count = unsearched.len();
-        let unseen = unserved.chain(forbidden.iter().cloned());
+        let unseen = unserved.iter().chain(&forbidden).cloned();
         let unseen: BTreeSet<Gvk> = unseen.chain(unsearched).collect();
         if !unseen.is_empty() {
             left.namespaces.extend(known.namespaces.iter().cloned());
             left.kinds.extend(unseen);
         }
+        applied.unserved = unserved;
         applied.unsearched = unsearched_count;
         applied.kept.extend(kept.iter().map(Surplus::id));
         let mut pruning = Pruning {
@@ -118,6 +120,20 @@ impl Run<'_> {
             self.forget_extent(known, &left).await;
         }
         failures
+    }
+
+    fn warn_of_unserved(&self, unserved: &[Gvk]) {
+        let (set, owner) = (&self.set.marks.set, &self.set.owner);
+        for kind in unserved {
+            if self.set.memory.is_first_unreadable(kind, owner.uid()) {
+                tracing::warn!(
+                    %kind, set, owner = %owner.key(),
+                    "objects that the set once had are not pruned, because no version of the kind is served: serve it \
+                     again, or, if its objects were deleted with its CRD, remove it from the annotation of the owner \
+                     that begins with `applied.lariat.dev/`"
+                );
+            }
+        }
     }
 
     /// Returns the objects that are deleted in this call, and leaves the others for siblings or the next call.

@@ -146,6 +146,7 @@ pub struct Skipped {
 pub struct Applied {
     pub(super) objects: Vec<AppliedObject>,
     pub(super) forbidden: Vec<Gvk>,
+    pub(super) unserved: Vec<Gvk>,
     /// The number of recorded kinds that are left to later calls.
     pub(super) unsearched: usize,
     skipped: Vec<Skipped>,
@@ -233,6 +234,16 @@ impl Applied {
         &self.forbidden
     }
 
+    /// Returns the recorded kinds that the API server serves in no version.
+    ///
+    /// Their objects may still be stored, and come back when the kind is served again; or they were deleted with the CRD
+    /// of the kind. Nothing tells the two apart, so the kinds stay recorded on the owner. A warning tells how to drop
+    /// one.
+    #[must_use]
+    pub fn unserved(&self) -> &[Gvk] {
+        &self.unserved
+    }
+
     /// Returns the unwanted objects with the set's labels that were not deleted.
     ///
     /// This operator is not known to have applied them.
@@ -246,13 +257,13 @@ impl Applied {
     /// No object is wanted, and none is still being deleted. A finalizer that applies an empty set has finished when
     /// this is true. Objects that are [kept](crate::Dependent::keep) do not count.
     ///
-    /// The result is `true` only if it is certain. It is `false` while a kind [may not be read](Self::forbidden), and
-    /// while an object that may be the set's was [left alone](Self::skipped), for which a warning is logged. For a
-    /// set [without annotation](super::Apply::without_annotation), only the given kinds and namespaces are known. It is
-    /// also `false` while the owner's record names more kinds than a call searches.
+    /// The result is `true` only if it is certain. It is `false` while a kind [may not be read](Self::forbidden) or [is
+    /// not served](Self::unserved), and while an object that may be the set's was [left alone](Self::skipped), for all of
+    /// which a warning is logged. It is also `false` while the owner's record names more kinds than a call searches. For
+    /// a set [without annotation](super::Apply::without_annotation), only the given namespaces and those of the given
+    /// kinds that are served are known.
     ///
-    /// A kind that the API server serves in no version has no objects: they were deleted with its CRD. The kind stays
-    /// recorded on the owner. If the server of an API group does not answer, the apply fails instead.
+    /// If the server of an API group does not answer, the apply fails instead.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         // A finalizer that trusts this result lets the owner be deleted, after which nothing would find the objects
@@ -261,6 +272,7 @@ impl Applied {
         self.objects.is_empty()
             && self.waiting.is_empty()
             && self.forbidden.is_empty()
+            && self.unserved.is_empty()
             && self.unsearched == 0
             && !is_unclear
     }
@@ -317,6 +329,9 @@ impl fmt::Display for Applied {
         }
         for kind in &self.forbidden {
             counts.push(format!("{kind} not searched"));
+        }
+        for kind in &self.unserved {
+            counts.push(format!("{kind} not served"));
         }
         if self.unsearched > 0 {
             counts.push(format!("{} more kinds not searched", self.unsearched));

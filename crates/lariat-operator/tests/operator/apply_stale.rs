@@ -273,6 +273,36 @@ async fn objects_are_pruned_though_their_version_is_not_served_any_more() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn object_of_a_kind_without_served_version_is_not_gone_until_it_is_pruned() {
+    let mut rig = Rig::blind().await;
+    let gadgets = |is_served: bool| {
+        let mut definition = gadgets(false);
+        definition["spec"]["versions"][0]["served"] = is_served.into();
+        definition
+    };
+    define(&rig, &gadgets(true)).await;
+    let gadget =
+        json!({"apiVersion": "gadgets.dev/v1", "kind": "Gadget", "metadata": {"name": "g"}});
+    rig.want([gadget]);
+    rig.bench.create("a", 1).await;
+    settle().await;
+    define(&rig, &gadgets(false)).await;
+    rig.want([]);
+    rig.restart(false).await;
+    let last = rig.last().unwrap();
+    assert!(!last.is_gone(), "the object is stored");
+    assert_eq!(last.to_string(), "gadgets.dev/v1 Gadget not served");
+    define(&rig, &gadgets(true)).await;
+    // A discovery is reused for half a minute.
+    time::sleep(60 * SECOND).await;
+    for _ in 0..3 {
+        rig.kick().await;
+    }
+    assert!(rig.last().unwrap().is_gone());
+    assert_eq!(rig.noted().await.len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_kind_that_is_not_served_at_all_stays_noted() {
     let mut rig = Rig::blind().await;
     define(&rig, &gadgets(true)).await;
@@ -287,10 +317,9 @@ async fn a_kind_that_is_not_served_at_all_stays_noted() {
     time::sleep(10 * SECOND).await;
     rig.want([]);
     rig.restart(false).await;
-    assert!(
-        rig.last().unwrap().is_gone(),
-        "its objects went with the CRD"
-    );
+    let last = rig.last().unwrap();
+    assert!(!last.is_gone(), "only the CRD tells that they are deleted");
+    assert_eq!(last.unserved(), ["gadgets.dev/v1/Gadget".parse().unwrap()]);
     assert_eq!(rig.noted().await[0].1, "gadgets.dev/v1/Gadget");
     rig.cluster().journal().clear();
     for _ in 0..10 {
