@@ -1,6 +1,5 @@
 //! Applies the configurations by server-side apply.
 
-use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -16,13 +15,11 @@ use crate::error::WebhookError;
 /// Applies the configurations, and returns what an earlier release has applied and is no longer wanted.
 ///
 /// The Service comes first, so that the webhooks can be called as soon as the API server knows them. Fields that others
-/// set are kept, except those that webhooks need. Applying the same configurations again changes nothing. `gone` has
-/// the policies that were removed the last time.
+/// set are kept, except those that webhooks need. Applying the same configurations again changes nothing.
 pub(crate) async fn apply(
     client: &Client,
     described: &Described,
     mut configurations: Configurations,
-    gone: &BTreeSet<String>,
 ) -> Result<Unwanted, WebhookError> {
     let manager = &described.name;
     let record = Record::read(client, manager, &configurations).await;
@@ -31,7 +28,7 @@ pub(crate) async fn apply(
         name: manager.clone(),
         source: Box::new(source),
     })?;
-    record.annotate(gone, &mut configurations);
+    record.annotate(&mut configurations);
     let configurations = &configurations;
     if let Some(service) = &configurations.service {
         let namespace = service.metadata.namespace.as_deref().unwrap_or("default");

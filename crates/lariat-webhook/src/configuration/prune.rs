@@ -1,13 +1,12 @@
 //! Removes configurations that are no longer wanted.
 
-use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
     ValidatingWebhookConfiguration,
 };
-use kube::api::{Api, DeleteParams, PartialObjectMeta, Preconditions};
+use kube::api::{Api, DeleteParams, Preconditions};
 use kube::{Client, Error, Resource};
 use serde::de::DeserializeOwned;
 
@@ -17,45 +16,30 @@ use crate::error::WebhookError;
 
 /// Removes objects by their names; each only if it has the label of the webhooks too.
 ///
-/// An object that cannot be removed does not keep the others. Returns what is gone, as in the record, and the first
-/// error.
+/// An object that cannot be removed does not keep the others. Returns the first error.
 pub(crate) async fn prune(
     client: &Client,
     webhooks: &str,
     unwanted: &Unwanted,
-) -> (BTreeSet<String>, Result<(), WebhookError>) {
+) -> Result<(), WebhookError> {
     let remover = Remover { client, webhooks };
-    let (mut outcome, mut gone) = (Ok(()), BTreeSet::new());
-    let is_recorded = |role: &str| unwanted.recorded.contains(role);
-    if unwanted.validating {
-        let removed = remover
-            .configuration::<ValidatingWebhookConfiguration>(is_recorded(VALIDATING))
-            .await;
-        gone.extend(removed.is_ok().then(|| VALIDATING.to_owned()));
-        outcome = outcome.and(removed);
+    let mut outcome = Ok(());
+    for name in &unwanted.0 {
+        outcome = outcome.and(match name.as_str() {
+            VALIDATING => {
+                remover
+                    .remove::<ValidatingWebhookConfiguration>(webhooks)
+                    .await
+            }
+            MUTATING => {
+                remover
+                    .remove::<MutatingWebhookConfiguration>(webhooks)
+                    .await
+            }
+            policy => remover.policy(policy).await,
+        });
     }
-    if unwanted.mutating {
-        let removed = remover
-            .configuration::<MutatingWebhookConfiguration>(is_recorded(MUTATING))
-            .await;
-        gone.extend(removed.is_ok().then(|| MUTATING.to_owned()));
-        outcome = outcome.and(removed);
-    }
-    for name in &unwanted.policies {
-        // The binding before its policy, so that no binding refers to a missing one.
-        let binding = remover
-            .remove::<ValidatingAdmissionPolicyBinding>(name)
-            .await;
-        let removed = match binding {
-            Ok(()) => remover.remove::<ValidatingAdmissionPolicy>(name).await,
-            Err(error) => Err(error),
-        };
-        if removed.is_ok() {
-            gone.insert(name.clone());
-        }
-        outcome = outcome.and(removed);
-    }
-    (gone, outcome)
+    outcome
 }
 
 struct Remover<'a> {
@@ -64,45 +48,14 @@ struct Remover<'a> {
 }
 
 impl Remover<'_> {
-    /// Removes the configuration that has the name of the webhooks.
-    ///
-    /// A program that may not look for it, and has no record of it, has had none.
-    async fn configuration<K>(&self, is_recorded: bool) -> Result<(), WebhookError>
-    where
-        K: Resource<DynamicType = ()> + DeserializeOwned + Clone + Debug,
-    {
-        match self.look::<K>(self.webhooks).await {
-            Err(Error::Api(status)) if status.code == 403 && !is_recorded => Ok(()),
-            found => self.delete::<K>(self.webhooks, found).await,
-        }
+    async fn policy(&self, name: &str) -> Result<(), WebhookError> {
+        // The binding before its policy, so that no binding refers to a missing one.
+        self.remove::<ValidatingAdmissionPolicyBinding>(name)
+            .await?;
+        self.remove::<ValidatingAdmissionPolicy>(name).await
     }
 
     async fn remove<K>(&self, name: &str) -> Result<(), WebhookError>
-    where
-        K: Resource<DynamicType = ()> + DeserializeOwned + Clone + Debug,
-    {
-        let found = self.look::<K>(name).await;
-        self.delete::<K>(name, found).await
-    }
-
-    /// Returns the metadata of an object; `None` if it is missing, or its kind is not served.
-    async fn look<K>(&self, name: &str) -> Result<Option<PartialObjectMeta<K>>, Error>
-    where
-        K: Resource<DynamicType = ()> + DeserializeOwned + Clone + Debug,
-    {
-        let api: Api<K> = Api::all(self.client.clone());
-        match api.get_metadata(name).await {
-            Ok(found) => Ok(Some(found)),
-            Err(Error::Api(status)) if status.code == 404 => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    async fn delete<K>(
-        &self,
-        name: &str,
-        found: Result<Option<PartialObjectMeta<K>>, Error>,
-    ) -> Result<(), WebhookError>
     where
         K: Resource<DynamicType = ()> + DeserializeOwned + Clone + Debug,
     {
@@ -111,9 +64,13 @@ impl Remover<'_> {
             name: name.to_owned(),
             source: Box::new(source),
         };
-        let own = found.map_err(failed)?.map(|found| found.metadata);
-        let Some(object) = own.filter(|object| is_own(self.webhooks, object)) else {
-            return Ok(());
+        let api: Api<K> = Api::all(self.client.clone());
+        let object = match api.get_metadata(name).await {
+            Ok(found) if is_own(self.webhooks, &found.metadata) => found.metadata,
+            Ok(_) => return Ok(()),
+            // Also if the API server does not serve the kind.
+            Err(Error::Api(status)) if status.code == 404 => return Ok(()),
+            Err(error) => return Err(failed(error)),
         };
         // Only the object that was read: another one of the name may have been created since.
         let preconditions = Some(Preconditions {
@@ -124,7 +81,6 @@ impl Remover<'_> {
             preconditions,
             ..DeleteParams::default()
         };
-        let api: Api<K> = Api::all(self.client.clone());
         match api.delete(name, &params).await {
             Ok(_) => {
                 let kind = K::kind(&());

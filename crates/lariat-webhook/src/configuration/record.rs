@@ -1,13 +1,16 @@
 //! The record of the objects that webhooks of a name have applied.
 
 use std::collections::BTreeSet;
+use std::fmt::Debug;
 
 use k8s_openapi::api::admissionregistration::v1::{
-    MutatingWebhookConfiguration, ValidatingAdmissionPolicy, ValidatingWebhookConfiguration,
+    MutatingWebhookConfiguration, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
+    ValidatingWebhookConfiguration,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Api, PartialObjectMeta};
-use kube::{Client, Error};
+use kube::{Client, Error, Resource};
+use serde::de::DeserializeOwned;
 
 use super::configurations::Configurations;
 use super::label::is_own;
@@ -23,49 +26,64 @@ pub(super) const MUTATING: &str = "mutating";
 const MOST: usize = 1_000;
 const LONGEST: usize = 253;
 
-/// What webhooks of a name have applied and not removed, as their objects say.
+/// What webhooks of a name have applied and not removed, as their objects show.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Record {
     /// Roles of configurations, and full names of policies.
     applied: BTreeSet<String>,
 }
 
-/// The objects that webhooks of a name may have applied earlier, and that are not wanted any more.
+/// The objects that webhooks of a name have applied earlier, and that are not wanted any more.
+///
+/// Roles of configurations, and full names of policies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Unwanted {
-    pub(super) validating: bool,
-    pub(super) mutating: bool,
-    /// The full names of policies.
-    pub(super) policies: BTreeSet<String>,
-    /// The part of the record that is not wanted.
-    pub(super) recorded: BTreeSet<String>,
-}
+pub(crate) struct Unwanted(pub(super) BTreeSet<String>);
 
 impl Record {
     /// Reads the record from the objects that the program may read: those that it wants, and those of its name.
+    ///
+    /// What is not wanted and does not exist any more is left out. It is looked for now, not remembered: a replica of an
+    /// earlier release may have applied it again.
     pub(super) async fn read(
         client: &Client,
         webhooks: &str,
         wanted: &Configurations,
     ) -> Result<Self, Error> {
         let mut record = Self::default();
-        let validating = Api::<ValidatingWebhookConfiguration>::all(client.clone());
-        record.add(webhooks, metadata(&validating, webhooks).await?);
-        let mutating = Api::<MutatingWebhookConfiguration>::all(client.clone());
-        record.add(webhooks, metadata(&mutating, webhooks).await?);
-        let policies = Api::<ValidatingAdmissionPolicy>::all(client.clone());
+        let validating = look::<ValidatingWebhookConfiguration>(client, webhooks, webhooks).await?;
+        let mutating = look::<MutatingWebhookConfiguration>(client, webhooks, webhooks).await?;
+        record.add(webhooks, &validating);
+        record.add(webhooks, &mutating);
         for name in wanted.policy_names() {
-            record.add(webhooks, metadata(&policies, name).await?);
+            let policy = look::<ValidatingAdmissionPolicy>(client, webhooks, name).await?;
+            record.add(webhooks, &policy);
+        }
+        record.set(VALIDATING, &validating);
+        record.set(MUTATING, &mutating);
+        for name in record.unwanted([], wanted).0 {
+            if name.contains('.') && !exists(client, webhooks, &name).await? {
+                record.applied.remove(&name);
+            }
         }
         Ok(record)
     }
 
-    fn add(&mut self, webhooks: &str, found: Option<ObjectMeta>) {
-        let Some(found) = found.filter(|found| is_own(webhooks, found)) else {
+    /// Corrects the record of a role by what was found.
+    fn set(&mut self, role: &str, found: &Look) {
+        match found {
+            Look::Own(_) => drop(self.applied.insert(role.to_owned())),
+            Look::Absent => drop(self.applied.remove(role)),
+            Look::Forbidden => {}
+        }
+    }
+
+    fn add(&mut self, webhooks: &str, found: &Look) {
+        let Look::Own(found) = found else {
             return;
         };
-        let annotations = found.annotations.unwrap_or_default();
-        let names = annotations.get(APPLIED).map_or("", String::as_str);
+        let annotations = found.annotations.as_ref();
+        let names = annotations.and_then(|annotations| annotations.get(APPLIED));
+        let names = names.map_or("", String::as_str);
         let names = names.split(' ').take(MOST);
         // Anyone who may change the object may write the annotation.
         let ending = format!(".{webhooks}");
@@ -82,30 +100,14 @@ impl Record {
         removed: impl IntoIterator<Item = String>,
         wanted: &Configurations,
     ) -> Unwanted {
-        let mut recorded = self.applied.clone();
-        for name in wanted_names(wanted) {
-            recorded.remove(&name);
-        }
-        let is_policy = |name: &&String| name.contains('.');
-        let mut policies: BTreeSet<String> = recorded.iter().filter(is_policy).cloned().collect();
-        policies.extend(removed);
-        for name in wanted.policy_names() {
-            policies.remove(name);
-        }
-        Unwanted {
-            validating: wanted.validating.is_none(),
-            mutating: wanted.mutating.is_none(),
-            policies,
-            recorded,
-        }
+        let mut all: BTreeSet<String> = removed.into_iter().collect();
+        all.extend(self.applied.iter().cloned());
+        Unwanted(&all - &wanted_names(wanted))
     }
 
-    /// Adds the record, with the names that are wanted and without those that are gone, to the annotations of all
-    /// objects.
-    pub(super) fn annotate(&self, gone: &BTreeSet<String>, configurations: &mut Configurations) {
-        let mut all = wanted_names(configurations);
-        let recorded = self.applied.iter().filter(|name| !gone.contains(*name));
-        all.extend(recorded.cloned());
+    /// Adds the record, with the names that are wanted, to the annotations of all objects.
+    pub(super) fn annotate(&self, configurations: &mut Configurations) {
+        let all = &wanted_names(configurations) | &self.applied;
         let text = all.into_iter().collect::<Vec<_>>().join(" ");
         let validating = configurations.validating.iter_mut();
         let mutating = configurations.mutating.iter_mut();
@@ -132,15 +134,39 @@ fn wanted_names(wanted: &Configurations) -> BTreeSet<String> {
     names.map(str::to_owned).collect()
 }
 
-/// Returns the metadata of an object; `None` if it is missing or may not be read.
-pub(super) async fn metadata<K>(api: &Api<K>, name: &str) -> Result<Option<ObjectMeta>, Error>
+/// An object of a name, as far as the program may read it.
+enum Look {
+    /// It has the label of the webhooks.
+    Own(Box<ObjectMeta>),
+    /// There is none, or one of others.
+    Absent,
+    Forbidden,
+}
+
+async fn look<K>(client: &Client, webhooks: &str, name: &str) -> Result<Look, Error>
 where
-    K: serde::de::DeserializeOwned + Clone + std::fmt::Debug,
+    K: Resource<DynamicType = ()> + DeserializeOwned + Clone + Debug,
 {
+    let api: Api<K> = Api::all(client.clone());
     match api.get_metadata(name).await {
-        Ok(PartialObjectMeta { metadata, .. }) => Ok(Some(metadata)),
-        // Roles have only the objects that this release needs. API servers may not serve the kind.
-        Err(Error::Api(status)) if matches!(status.code, 403 | 404) => Ok(None),
+        Ok(PartialObjectMeta { metadata, .. }) if is_own(webhooks, &metadata) => {
+            Ok(Look::Own(Box::new(metadata)))
+        }
+        Ok(_) => Ok(Look::Absent),
+        // Also if the API server does not serve the kind.
+        Err(Error::Api(status)) if status.code == 404 => Ok(Look::Absent),
+        // Roles have only the objects that this release needs.
+        Err(Error::Api(status)) if status.code == 403 => Ok(Look::Forbidden),
         Err(error) => Err(error),
     }
+}
+
+/// Returns whether a policy or its binding exists, or may not be read.
+async fn exists(client: &Client, webhooks: &str, name: &str) -> Result<bool, Error> {
+    let binding = look::<ValidatingAdmissionPolicyBinding>(client, webhooks, name).await?;
+    if !matches!(binding, Look::Absent) {
+        return Ok(true);
+    }
+    let policy = look::<ValidatingAdmissionPolicy>(client, webhooks, name).await?;
+    Ok(!matches!(policy, Look::Absent))
 }

@@ -1,6 +1,5 @@
 //! Applies the configurations at the start, after changes, and periodically.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,11 +46,10 @@ impl Installing {
     pub(super) async fn run(self) {
         let mut authority = self.shown.authority();
         let mut pause = PAUSE;
-        let mut gone = BTreeSet::new();
         loop {
             // Marked as seen before the apply: a change during the apply ends the next wait immediately.
             let present = authority.borrow_and_update().clone();
-            let attempt = time::timeout(ATTEMPT, self.attempt(present, &mut gone));
+            let attempt = time::timeout(ATTEMPT, self.attempt(present));
             let succeeded = match attempt.await {
                 Ok(succeeded) => succeeded,
                 Err(_) => self.note(
@@ -75,25 +73,20 @@ impl Installing {
     }
 
     /// Applies and removes once; returns whether both succeeded.
-    async fn attempt(&self, authority: Option<String>, gone: &mut BTreeSet<String>) -> bool {
-        let unwanted = match self.apply(authority, gone).await {
+    async fn attempt(&self, authority: Option<String>) -> bool {
+        let unwanted = match self.apply(authority).await {
             Ok(unwanted) => unwanted,
             Err(error) => return self.note(Subject::Configurations, Err(error)),
         };
         self.note(Subject::Configurations, Ok(()));
         // Last, so that no request goes unreviewed between the removal of an old configuration and its successor.
         let (client, name) = (&self.installer.client, &self.installer.described.name);
-        let (removed, outcome) = prune(client, name, &unwanted).await;
-        *gone = removed;
+        let outcome = prune(client, name, &unwanted).await;
         self.note(Subject::Pruning, outcome)
     }
 
     /// Applies the configurations, and records the authority that they have.
-    async fn apply(
-        &self,
-        authority: Option<String>,
-        gone: &BTreeSet<String>,
-    ) -> Result<Unwanted, WebhookError> {
+    async fn apply(&self, authority: Option<String>) -> Result<Unwanted, WebhookError> {
         // A configuration never leads to a certificate that API servers would refuse.
         let accepted = self.shown.check_with(authority.as_deref());
         accepted.map_err(WebhookError::Certificate)?;
@@ -104,7 +97,7 @@ impl Installing {
             port,
         } = &self.installer;
         let configurations = described.configurations(endpoint, authority.as_deref(), *port);
-        let unwanted = apply(client, described, configurations, gone).await?;
+        let unwanted = apply(client, described, configurations).await?;
         self.shown.was_injected(authority);
         self.applied.send_replace(true);
         Ok(unwanted)

@@ -1,5 +1,7 @@
 //! Tests of the removal of an earlier release's configurations.
 
+use std::time::Duration;
+
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
     ValidatingWebhookConfiguration,
@@ -70,6 +72,46 @@ where
     .await;
 }
 
+/// A server whose certificate can be replaced.
+struct Replica {
+    server: WebhookServer,
+    folder: Folder,
+}
+
+impl Replica {
+    async fn serve(webhooks: Webhooks) -> Self {
+        let folder = Folder::new();
+        folder.mount(&issue());
+        let webhooks = webhooks.endpoint(Endpoint::local());
+        let certificates = Certificates::directory(folder.path()).period(Duration::from_millis(10));
+        let server = webhooks.serve("127.0.0.1:0", certificates).await.unwrap();
+        assert!(server.applied().await);
+        Self { server, folder }
+    }
+
+    /// Replaces the certificate, and waits until the configurations were applied with it.
+    async fn apply_again(&self, program: &Program) {
+        let before = self.server.authority();
+        self.folder.mount(&issue());
+        let api: Api<MutatingWebhookConfiguration> = Api::all(program.cluster.client());
+        until("the configuration has the former certificate", async || {
+            let authority = self.server.authority().filter(|_| self.server.authority() != before)?;
+            let found = api.get("widgets.demo.dev").await.unwrap();
+            let webhooks = found.webhooks.unwrap_or_default();
+            let bundle = webhooks[0].client_config.ca_bundle.clone()?;
+            (bundle.0 == authority.as_bytes()).then_some(())
+        })
+        .await;
+    }
+}
+
+/// Returns the record on the configuration of mutating webhooks.
+async fn recorded(client: &Client) -> String {
+    let api: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
+    let found = api.get("widgets.demo.dev").await.unwrap();
+    found.annotations()["lariat.dev/applied"].clone()
+}
+
 #[tokio::test]
 async fn a_release_that_drops_its_last_validating_hook_and_a_policy_removes_both() {
     let program = Program::new().await;
@@ -107,17 +149,9 @@ async fn what_others_or_other_webhooks_have_applied_is_not_removed() {
         let theirs = serde_json::from_value(theirs).unwrap();
         api.create(&PostParams::default(), &theirs).await.unwrap();
     }
-    let looks = || {
-        let journal = program.cluster.journal();
-        journal.count("get", "validatingwebhookconfigurations")
-    };
-    let before = looks();
-    let _server = serve(red(program.webhooks())).await;
-    // One for the record, one to remove it.
-    until("nothing is removed yet", async || {
-        (looks() >= before + 2).then_some(())
-    })
-    .await;
+    let replica = Replica::serve(red(program.webhooks())).await;
+    // What is not wanted is removed in between.
+    replica.apply_again(&program).await;
     let expected = ["copy", "more.widgets.demo.dev", "widgets.demo.dev"];
     wait_for::<ValidatingWebhookConfiguration>(&client, &expected).await;
     wait_for::<ValidatingAdmissionPolicy>(&client, &["small.more.widgets.demo.dev"]).await;
@@ -195,4 +229,26 @@ async fn declared_policy_is_removed_without_record() {
     let _server = serve(red(program.webhooks()).remove_policy("small")).await;
     wait_for::<ValidatingAdmissionPolicyBinding>(&client, &[]).await;
     wait_for::<ValidatingAdmissionPolicy>(&client, &[]).await;
+}
+
+#[tokio::test]
+async fn policy_that_an_older_replica_applies_again_stays_recorded() {
+    let program = Program::new().await;
+    let client = program.cluster.client();
+    let older = Replica::serve(first(&program)).await;
+    let newer = Replica::serve(red(program.webhooks()).policy(policy("small"))).await;
+    wait_for::<ValidatingAdmissionPolicy>(&client, &["small.widgets.demo.dev"]).await;
+    // What was removed is not recorded any more.
+    newer.apply_again(&program).await;
+    assert_eq!(recorded(&client).await, "mutating small.widgets.demo.dev");
+    older.apply_again(&program).await;
+    let refused = Action::Refuse(Refusal::new(StatusCode::SERVICE_UNAVAILABLE));
+    let rule = Rule::new(refused).verb("delete");
+    program.cluster.faults().add(rule);
+    newer.apply_again(&program).await;
+    raised(&newer.server.health(), "pruning").await;
+    assert_eq!(
+        recorded(&client).await,
+        "mutating new.widgets.demo.dev small.widgets.demo.dev validating"
+    );
 }
