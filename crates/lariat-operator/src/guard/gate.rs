@@ -10,10 +10,11 @@ use serde::Deserialize;
 use tokio::time::Instant;
 use tracing::field;
 
+use super::announced::Announced;
 use super::guard::Guard;
 use super::refused;
 use super::rules::Act;
-use super::state::{Announced, Request, Ruling, Ticket, Trip};
+use super::state::{Request, Ruling, Ticket, Trip};
 use crate::refusal::is_exempt;
 
 /// Makes a guard usable as the gate of any handler.
@@ -173,7 +174,7 @@ impl WriteReceipt for Counted {
             WriteResult::Answered { status, is_dry_run: false, .. } if status.is_success()
         );
         if is_success {
-            let announced = self.announced.into_iter();
+            let announced = self.announced.iter();
             announced.for_each(|(guard, announced)| guard.use_up(announced));
         }
     }

@@ -10,9 +10,10 @@ use lariat_core::TableSize;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use super::announced::Announced;
 use super::budget::Budget;
 use super::rules::{Act, Rule, Verbs, Weights};
-use super::state::{Announced, Counts, GuardState, Request, Ruling, Ticket};
+use super::state::{Counts, GuardState, Request, Ruling, Ticket};
 use crate::refusal::exempt;
 
 /// A circuit breaker for writes: limits how many objects a handler writes.
@@ -47,7 +48,7 @@ use crate::refusal::exempt;
 ///   answer, with a 5xx, or of a dropped call.
 /// - **Replacements.** Writes that belong together, as the deletion and the creation of
 ///   [`Immutable::Replace`](crate::Immutable::Replace) do, are counted together before the first one is sent. So a guard
-///   does not trip between them, unless it is reset in between.
+///   does not trip between them, unless it is reset in between, or the deletion takes more than an hour.
 /// - **Restarts.** The counts are in memory. A new process starts with unused budgets, and not tripped.
 ///
 /// ```
@@ -260,7 +261,7 @@ impl Guard {
     }
 
     /// Forgets the announcement of a write that has succeeded.
-    pub(super) fn use_up(&self, announced: Announced) {
+    pub(super) fn use_up(&self, announced: &Announced) {
         self.0.state.lock().use_up(announced);
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use lariat_core::ObjectKey;
 use tokio::time::Instant;
 
+use super::announced::{Announced, Announcements, Kind};
 use super::rules::{Act, Rule};
 use super::window::Window;
 
@@ -77,23 +78,8 @@ pub(super) struct Ticket {
     /// The rules that counted it, each with the slot of its window and the number of objects.
     slots: Vec<(usize, Instant, u64)>,
     /// The object whose following writes it announced.
-    announced: Option<ObjectKey>,
+    announced: Option<Announced>,
 }
-
-/// An announced write, to forget the announcement once the write has succeeded.
-#[derive(Debug)]
-pub(super) struct Announced {
-    kind: Kind,
-    key: ObjectKey,
-}
-
-/// A kind: its API path and plural.
-type Kind = Arc<(String, String)>;
-
-/// The bound of the objects whose announced writes are remembered.
-///
-/// Beyond it an announced write is counted once more.
-const MOST_ANNOUNCED: usize = 1_024;
 
 /// The number of windows at which empty ones are looked for and removed.
 const CLEAR_AT: usize = 64;
@@ -108,8 +94,8 @@ pub(super) struct Counts {
     left: usize,
     /// The kinds by API path, so that the windows of a kind share one value.
     kinds: HashMap<String, Vec<Kind>>,
-    /// The number of writes that were counted in advance and have not succeeded yet, by kind and object.
-    announced: HashMap<(Kind, ObjectKey), usize>,
+    /// The writes that were counted in advance and have not succeeded yet.
+    announced: Announcements,
     /// The number of resets.
     era: u64,
 }
@@ -152,11 +138,11 @@ impl Request<'_> {
         std::iter::once(self.act).chain(self.then.iter().copied())
     }
 
-    /// Returns how many objects a rule counts, if the write itself counts as this many.
-    fn amount(&self, rule: &Rule, objects: u64) -> u64 {
+    /// Returns how many objects a rule counts, if the write itself counts as this many, and these follow.
+    fn amount(&self, rule: &Rule, objects: u64, then: &[Act]) -> u64 {
         let covers = |act: &Act| rule.verbs.cover(*act);
         let own = if covers(&self.act) { objects } else { 0 };
-        let then = self.then.iter().filter(|act| covers(act)).count();
+        let then = then.iter().filter(|act| covers(act)).count();
         own.saturating_add(then as u64)
     }
 }
@@ -236,41 +222,37 @@ impl Counts {
         self.tripped.take().is_some()
     }
 
-    /// Returns the announcement of a write by an earlier one, if there is one.
+    /// Returns the object of a write if an earlier deletion announced writes of it.
     ///
     /// The writes may be of different calls: an object with finalizers is created again by a later one, and so is one
     /// whose creation failed.
-    fn announced(&mut self, request: &Request<'_>) -> Option<Announced> {
-        if request.act == Act::Delete || self.announced.is_empty() {
+    fn announced(&mut self, now: Instant, request: &Request<'_>) -> Option<Announced> {
+        if self.announced.is_empty() {
             return None;
         }
+        let object = self.object(request)?;
+        self.announced.has(&object, now).then_some(object)
+    }
+
+    fn object(&mut self, request: &Request<'_>) -> Option<Announced> {
+        let key = request.key?.clone();
         let kind = self.kind(request.api_path, request.plural);
-        let id = (kind, request.key?.clone());
-        let is_known = self.announced.contains_key(&id);
-        let (kind, key) = id;
-        is_known.then_some(Announced { kind, key })
+        Some(Announced { kind, key })
     }
 
     /// Forgets the announcement of a write that has succeeded.
-    pub(super) fn use_up(&mut self, Announced { kind, key }: Announced) {
-        let id = (kind, key);
-        if let Some(left) = self.announced.get_mut(&id) {
-            *left -= 1;
-            if *left == 0 {
-                self.announced.remove(&id);
-            }
-        }
+    pub(super) fn use_up(&mut self, announced: &Announced) {
+        self.announced.use_up(announced);
     }
 
-    /// Remembers the writes that follow a counted one.
-    fn announce(&mut self, kind: &Kind, request: &Request<'_>) -> Option<ObjectKey> {
-        let key = request.key.filter(|_| !request.then.is_empty())?;
-        if self.announced.len() >= MOST_ANNOUNCED {
+    /// Remembers the writes that follow a counted deletion.
+    fn announce(&mut self, now: Instant, request: &Request<'_>) -> Option<Announced> {
+        if request.then.is_empty() {
             return None;
         }
-        let id = (Kind::clone(kind), key.clone());
-        self.announced.insert(id, request.then.len());
-        Some(key.clone())
+        let object = self.object(request)?;
+        let has_room = self.announced.add(object.clone(), request.then.len(), now);
+        has_room.then_some(object)
     }
 
     /// Counts a write, or refuses it.
@@ -294,7 +276,9 @@ impl Counts {
         }
         self.reset_if_due(now);
         // Before the trip is checked, which may have happened since the first write.
-        if let Some(announced) = self.announced(request) {
+        let announced = self.announced(now, request);
+        let is_announced = announced.is_some();
+        if let Some(announced) = announced.filter(|_| request.act != Act::Delete) {
             return Ruling::Announced(announced);
         }
         if let Some(trip) = &mut self.tripped {
@@ -316,8 +300,10 @@ impl Counts {
             self.clear_away(now);
         }
         let kind = self.kind(request.api_path, request.plural);
+        // An earlier deletion of the object was counted with them.
+        let then = if is_announced { &[][..] } else { &request.then };
         for (number, rule) in &covering {
-            let objects = request.amount(rule, objects);
+            let objects = request.amount(rule, objects, then);
             let window = self.window(*number, rule, &kind);
             window.forget(now);
             let cached = window.cached(request.cached);
@@ -331,14 +317,14 @@ impl Counts {
             }
         }
         let count = |(number, rule)| {
-            let objects = request.amount(rule, objects);
+            let objects = request.amount(rule, objects, then);
             let window = self.window(number, rule, &kind);
             (number, window.add(now, objects, request.cached), objects)
         };
         let slots = covering.into_iter().map(count).collect();
         Ruling::Counted(Ticket {
             era: self.era,
-            announced: self.announce(&kind, request),
+            announced: self.announce(now, request),
             kind,
             slots,
         })
@@ -363,9 +349,8 @@ impl Counts {
         if ticket.era != self.era {
             return;
         }
-        if let Some(key) = &ticket.announced {
-            self.announced
-                .remove(&(Kind::clone(&ticket.kind), key.clone()));
+        if let Some(announced) = &ticket.announced {
+            self.announced.give_back(announced);
         }
         for (rule, slot, objects) in &ticket.slots {
             // Rules that count all kinds together have their window under no kind.

@@ -351,7 +351,7 @@ fn announced_write_is_admitted_by_tripped_guard_until_done() {
     let Ruling::Announced(announced) = bench.about(&key, Act::Change, &[]) else {
         panic!("it is still announced");
     };
-    bench.state.use_up(announced);
+    bench.state.use_up(&announced);
     assert!(matches!(
         bench.about(&key, Act::Change, &[]),
         Ruling::Tripped { .. }
@@ -366,5 +366,54 @@ fn announced_write_is_admitted_by_tripped_guard_until_done() {
     assert!(matches!(
         bench.about(&key, Act::Change, &[]),
         Ruling::Counted(_)
+    ));
+}
+
+#[test]
+fn deletion_given_back_leaves_what_an_earlier_one_announced() {
+    let key = ObjectKey::namespaced("default", "web");
+    let mut bench = Bench::new(&[(Verbs::All, Budget::rate(3, MINUTE))]);
+    assert!(matches!(bench.replace(&key), Ruling::Counted(_)));
+    // Finalizers keep the object, so it is deleted again. The write that follows is counted already.
+    let Ruling::Counted(ticket) = bench.replace(&key) else {
+        panic!("three writes fit the budget");
+    };
+    bench.state.give_back(&ticket);
+    assert!(matches!(bench.delete(), Ruling::Counted(_)));
+    assert!(matches!(bench.delete(), Ruling::Tripped { .. }));
+    let Ruling::Announced(announced) = bench.about(&key, Act::Change, &[]) else {
+        panic!("the object is deleted and must be created again");
+    };
+    bench.state.use_up(&announced);
+    assert!(matches!(
+        bench.about(&key, Act::Change, &[]),
+        Ruling::Tripped { .. }
+    ));
+}
+
+#[test]
+fn announced_write_that_never_comes_is_forgotten_after_an_hour() {
+    let key = ObjectKey::namespaced("default", "web");
+    for (minutes, is_announced) in [(59, true), (60, false)] {
+        let mut bench = Bench::new(&[(Verbs::All, Budget::rate(2, MINUTE))]);
+        assert!(matches!(bench.replace(&key), Ruling::Counted(_)));
+        bench.now += minutes * MINUTE;
+        let ruling = bench.about(&key, Act::Change, &[]);
+        assert_eq!(matches!(ruling, Ruling::Announced(_)), is_announced);
+    }
+}
+
+#[test]
+fn forgotten_announcements_make_room_for_new_ones() {
+    let mut bench = Bench::new(&[(Verbs::All, Budget::rate(10_000, MINUTE))]);
+    let key = |number: u32| ObjectKey::namespaced("default", &format!("web-{number}"));
+    for number in 0..1_024 {
+        assert!(matches!(bench.replace(&key(number)), Ruling::Counted(_)));
+    }
+    bench.now += 60 * MINUTE;
+    assert!(matches!(bench.replace(&key(1_024)), Ruling::Counted(_)));
+    assert!(matches!(
+        bench.about(&key(1_024), Act::Change, &[]),
+        Ruling::Announced(_)
     ));
 }
