@@ -1,6 +1,9 @@
 //! The entry point: [`Webhooks`], the builder of a program's webhooks.
+//!
+//! `check` finds mistakes in it, and `serve` starts a server.
 
-mod names;
+mod check;
+mod serve;
 mod webhooks;
 
 pub use webhooks::Webhooks;

@@ -1,6 +1,5 @@
 //! The webhooks of a program, until they are served.
 
-use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -10,9 +9,7 @@ use lariat_operator::{Operator, Rule};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tokio::net::TcpListener;
 
-use super::names;
 use crate::admission::{
     Admission, Decision, Handler, Mutation, ReviewResult, defaulting, mutating, validating,
 };
@@ -25,7 +22,7 @@ use crate::hook::Hook;
 use crate::metrics::WebhookMetrics;
 use crate::policy::Policy;
 use crate::rules::Role;
-use crate::server::{Installer, Limits, Routes, Start, Target, WebhookServer, start};
+use crate::server::Limits;
 
 /// The default limit of admission reviews.
 ///
@@ -72,13 +69,13 @@ const ALL: usize = 128 << 20;
 /// ```
 #[must_use = "webhooks are called once they are served"]
 pub struct Webhooks {
-    described: Described,
-    factory: SharedControllerFactory,
-    handlers: Vec<Arc<Handler>>,
-    conversions: Vec<(String, Arc<Convert>)>,
-    endpoint: Option<Endpoint>,
-    limits: Limits,
-    metrics: WebhookMetrics,
+    pub(super) described: Described,
+    pub(super) factory: SharedControllerFactory,
+    pub(super) handlers: Vec<Arc<Handler>>,
+    pub(super) conversions: Vec<(String, Arc<Convert>)>,
+    pub(super) endpoint: Option<Endpoint>,
+    pub(super) limits: Limits,
+    pub(super) metrics: WebhookMetrics,
 }
 
 impl Webhooks {
@@ -307,128 +304,6 @@ impl Webhooks {
             endpoint.ok_or_else(|| WebhookError::NoReach(self.described.name.clone()))?;
         Ok(self.described.configurations(endpoint, authority, 443))
     }
-
-    /// Serves the webhooks on an address, and applies the configurations.
-    ///
-    /// The order is: certificate, server, and the configurations in the background. An apply or a removal that fails does not end the server. It
-    /// is tried again after a delay that grows from 1 second to 1 minute, and is an
-    /// [alert](crate::WebhookHealth::alerts) meanwhile; [`WebhookServer::applied`] waits for the first success.
-    ///
-    /// `/livez`, `/healthz` and `/readyz` answer probes, also over TLS. Connections are HTTP/1.1, at most 1,024 at once.
-    ///
-    /// # Errors
-    ///
-    /// A name, the certificates or the address is invalid. Nothing is served and no configuration is applied then.
-    ///
-    /// # Panics
-    ///
-    /// Outside a tokio runtime.
-    ///
-    /// # Cancel safety
-    ///
-    /// If the future is dropped, nothing is served and no configuration is applied. The Secret of the certificates may
-    /// have been written.
-    pub async fn serve(
-        self,
-        address: &str,
-        certificates: Certificates,
-    ) -> Result<WebhookServer, WebhookError> {
-        self.check()?;
-        // Every replica serves webhooks, so these writes do not need the lease.
-        let client = self.factory.unfenced_client();
-        let unusable = |source| WebhookError::Listen {
-            address: address.to_owned(),
-            source,
-        };
-        // Bound first, because a local `Endpoint` and the Service need the actual port.
-        let listener = TcpListener::bind(address).await.map_err(unusable)?;
-        let bound = listener.local_addr().map_err(unusable)?;
-        let targets = self.targets();
-        let mut names: Vec<String> = self.endpoint.iter().flat_map(Endpoint::names).collect();
-        let endpoint = self.endpoint.map(|endpoint| endpoint.to(bound));
-        names.extend(endpoint.iter().flat_map(Endpoint::names));
-        // Without an `Endpoint` another program installs the configurations, and this program does not know when
-        // clients trust an authority.
-        let called = endpoint.as_ref().and_then(Endpoint::called);
-        let keeper = certificates.load(client.clone(), names, called).await?;
-        let described = self.described;
-        let installer = endpoint.map(|endpoint| Installer {
-            described,
-            endpoint,
-            client,
-            port: bound.port(),
-        });
-        let routes = Routes {
-            targets,
-            factory: self.factory,
-            limits: self.limits,
-            metrics: self.metrics,
-        };
-        start(Start {
-            listener,
-            address: bound,
-            keeper,
-            routes,
-            installer,
-        })
-    }
-
-    fn targets(&self) -> HashMap<String, Target> {
-        // A hook and its handler are added together, so they correspond by index.
-        let hooks = self.described.hooks.iter().zip(&self.handlers);
-        let admission = hooks.map(|((role, hook), handler)| {
-            let target =
-                Target::Admission(self.described.full_name(&hook.name), Arc::clone(handler));
-            (role.path(&hook.name), target)
-        });
-        let conversions = self.conversions.iter().map(|(definition, convert)| {
-            let path = Described::conversion_path(definition);
-            (path, Target::Conversion(Arc::clone(convert)))
-        });
-        admission.chain(conversions).collect()
-    }
-
-    fn check(&self) -> Result<(), WebhookError> {
-        let endpoint = self.endpoint.as_ref();
-        if let Some(url) = endpoint.and_then(Endpoint::unusable_url) {
-            return Err(WebhookError::Url(url.to_owned()));
-        }
-        for (_, hook) in &self.described.hooks {
-            let name = self.described.full_name(&hook.name);
-            names::check(&name)?;
-            // Without an `Endpoint` another program installs the configuration, and knows the rules.
-            if hook.kinds.is_empty() && hook.rules.is_empty() && self.endpoint.is_some() {
-                return Err(WebhookError::NoRule(name));
-            }
-        }
-        for name in self.described.removed_policies() {
-            names::check(&name)?;
-        }
-        for policy in &self.described.policies {
-            let name = self.described.full_name(policy.name());
-            names::check(&name)?;
-            if !policy.has_rules() {
-                return Err(WebhookError::NoRule(name));
-            }
-        }
-        let hooks = self.described.hooks.iter();
-        let paths = hooks.map(|(role, hook)| role.path(&hook.name));
-        let definitions = self.described.definitions.iter();
-        let conversions = definitions.map(|definition| Described::conversion_path(definition));
-        if let Some(path) = twice(paths.chain(conversions)) {
-            return Err(WebhookError::Duplicate(path));
-        }
-        match twice(self.described.policy_names()) {
-            Some(name) => Err(WebhookError::DuplicatePolicy(name)),
-            None => Ok(()),
-        }
-    }
-}
-
-/// Returns a text that occurs twice, if there is one.
-fn twice(mut texts: impl Iterator<Item = String>) -> Option<String> {
-    let mut seen = HashSet::new();
-    texts.find(|text| !seen.insert(text.clone()))
 }
 
 impl fmt::Debug for Webhooks {
