@@ -49,9 +49,9 @@ mod wanted;
 mod source;
 
 mod fleet;
-mod life;
 mod terms;
 
+mod life;
 mod run;
 
 pub use error::{FleetError, SetupError};

@@ -61,9 +61,7 @@ fn leaderships(fleet: &FleetState) -> Result<Vec<Leadership>, FleetError> {
     let mut all = Vec::new();
     if let Some(factory) = &fleet.fenced_by {
         // The members of a ring all lead.
-        let elected = factory
-            .leadership()
-            .filter(|_| factory.shards().is_none());
+        let elected = factory.leadership().filter(|_| factory.shards().is_none());
         all.push(elected.ok_or(FleetError::NoElection)?);
     }
     let sources = fleet.sources.iter();

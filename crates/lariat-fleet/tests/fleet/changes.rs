@@ -190,7 +190,10 @@ async fn lost_lease_of_hub_ends_run() {
     time::sleep(60 * SECOND).await;
     hub.faults().block_leases("");
     let text = describe(&run.ended().await.expect_err("the lease is lost"));
-    assert_eq!(text, "the lease default/hub was lost, which fences the fleet");
+    assert_eq!(
+        text,
+        "the lease default/hub was lost, which fences the fleet"
+    );
     let _ = factory.stop().await;
 }
 

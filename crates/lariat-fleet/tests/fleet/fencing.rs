@@ -72,7 +72,10 @@ async fn cluster_of_code_is_operated_by_the_leader_alone() {
     time::sleep(SECOND).await;
     create(&eu, "a").await;
     time::sleep(60 * SECOND).await;
-    assert_eq!((one.status(), two.status()), (vec!["eu: running".to_owned()], vec![]));
+    assert_eq!(
+        (one.status(), two.status()),
+        (vec!["eu: running".to_owned()], vec![])
+    );
     first.stop().await.expect("stopped");
     let error = one.ended().await.expect_err("the lease is lost");
     assert!(matches!(error, FleetError::Lost { .. }), "{error}");
@@ -109,7 +112,10 @@ async fn client_of_member_stays_closed_when_the_lease_is_acquired_again() {
     factory.start(1).await.expect("started");
     let leadership = factory.leadership().expect("it has an election");
     assert!(leadership.acquired().await);
-    assert!(is_fenced(&write(&client, "b").await), "it is of the last term");
+    assert!(
+        is_fenced(&write(&client, "b").await),
+        "it is of the last term"
+    );
 
     let run = Run::begin(&fleet);
     time::sleep(60 * SECOND).await;

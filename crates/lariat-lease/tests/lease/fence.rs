@@ -202,10 +202,14 @@ async fn client_of_a_term_stays_closed_in_the_next_one() {
         let led = async {
             assert!(leadership.acquired().await);
             let client = leadership.term().fence(bench.client("one"));
-            let created = config_maps(&client).create(&params, &config_map(name)).await;
+            let created = config_maps(&client)
+                .create(&params, &config_map(name))
+                .await;
             created.expect("it is in its term");
             if let Some(earlier) = earlier.replace(client) {
-                let refused = config_maps(&earlier).create(&params, &config_map("c")).await;
+                let refused = config_maps(&earlier)
+                    .create(&params, &config_map("c"))
+                    .await;
                 assert!(!fenced(refused.expect_err("its term is over")).was_sent());
             }
         };

@@ -86,10 +86,7 @@ async fn new_field_is_stored_whole_once_the_update_has_returned() {
     ensure(&client, &Widget::crd()).await.unwrap();
     let report = ensure(&client, &widgets_with_tls()).await.unwrap();
     assert!(matches!(report.change, CrdChange::Updated(_)), "{report}");
-    assert_eq!(
-        stored_spec(&client).await,
-        json!({"size": 1, "tls": true})
-    );
+    assert_eq!(stored_spec(&client).await, json!({"size": 1, "tls": true}));
     assert_eq!(writes(&cluster), 2);
 }
 
@@ -135,13 +132,12 @@ async fn update_waits_for_its_field_after_a_conflict_and_a_lost_reply() {
         let cluster = Cluster::for_test().await;
         let client = client_of_late_server(&cluster, 3 * SECOND);
         ensure(&client, &Widget::crd()).await.unwrap();
-        let rule = cluster.faults().add(Rule::new(action).verb("patch").times(1));
+        let rule = cluster
+            .faults()
+            .add(Rule::new(action).verb("patch").times(1));
         ensure(&client, &widgets_with_tls()).await.unwrap();
         assert_eq!(cluster.faults().hits(rule), 1);
-        assert_eq!(
-            stored_spec(&client).await,
-            json!({"size": 1, "tls": true})
-        );
+        assert_eq!(stored_spec(&client).await, json!({"size": 1, "tls": true}));
     }
 }
 

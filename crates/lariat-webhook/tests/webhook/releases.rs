@@ -95,7 +95,10 @@ impl Replica {
         self.folder.mount(&issue());
         let api: Api<MutatingWebhookConfiguration> = Api::all(program.cluster.client());
         until("the configuration has the former certificate", async || {
-            let authority = self.server.authority().filter(|_| self.server.authority() != before)?;
+            let authority = self
+                .server
+                .authority()
+                .filter(|_| self.server.authority() != before)?;
             let found = api.get("widgets.demo.dev").await.unwrap();
             let webhooks = found.webhooks.unwrap_or_default();
             let bundle = webhooks[0].client_config.ca_bundle.clone()?;
