@@ -8,7 +8,7 @@ use proptest::test_runner::TestRunner;
 use tokio::runtime::Runtime;
 
 use super::arbitrary::{access, change, query};
-use super::tests::{Stage, agree, keys as keys_of, new_keys};
+use super::tests::{Stage, agree, keys as keys_of, new_keys, pages_go_on_behind_deep_metadata};
 use super::{Database, Writer, associated_tests as associated};
 use crate::param::{Arg, Param};
 use crate::postgres::Postgres;
@@ -164,6 +164,15 @@ const SUMMARIES: [&str; 9] = [
     "spec.numbers[*]",
     "metadata.labels[l0]",
 ];
+
+#[test]
+fn paged_list_continues_behind_objects_with_too_deep_metadata() {
+    let place = TestServer::new();
+    let _runtime = place.runtime.enter();
+    for keys in [None, Some(new_keys())] {
+        pages_go_on_behind_deep_metadata(Stage::on(&place.schema(), keys.as_ref()));
+    }
+}
 
 /// Writes a row that is no kind.
 fn put(connection: &mut dyn Connection) {

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use lariat_cache::CachedObject;
-use lariat_core::{Gvk, ObjectKey, RawObject};
+use lariat_core::{Gvk, Interner, ManagedFields, ObjectKey, RawObject, Scan};
 use lariat_seal::{Keyring, LocalKeys};
 use proptest::prelude::*;
 use serde_json::json;
@@ -129,6 +129,25 @@ impl Stage {
             .unwrap();
     }
 
+    /// Writes an object as an informer that keeps managed fields publishes it.
+    fn put(&mut self, json: &[u8]) {
+        let kind = self.schema.gvk();
+        let scan = Scan::new(json, kind).unwrap();
+        let raw = scan.into_object(kind, &mut Interner::new(), ManagedFields::Keep);
+        let object = CachedObject::new(raw.unwrap());
+        let json = object.json().unwrap().to_vec();
+        let (row, _) = Row::of(&self.schema, &object, &json);
+        self.rows.insert(row.key.clone(), row.clone());
+        let op = Op::Put {
+            row,
+            json,
+            is_initial: false,
+        };
+        self.writer
+            .apply(&self.tables, &[op], Some((Reached::default(), None)))
+            .unwrap();
+    }
+
     fn plan(&self, query: &Query) -> Plan {
         let mut scope = Scope::of(&self.schema);
         scope.view = &self.view;
@@ -151,6 +170,34 @@ impl Stage {
             .collect();
         rows.sort_by(|one, other| plan.compare(&self.schema, one, other, Others::default()));
         rows.iter().map(|row| row.key.as_str().to_owned()).collect()
+    }
+}
+
+/// Checks that lists go on behind objects whose metadata is nested too deep for the parser.
+pub(super) fn pages_go_on_behind_deep_metadata(mut stage: Stage) {
+    let deep = format!("{}1{}", r#"{"f":"#.repeat(200), "}".repeat(200));
+    for name in ["a", "b", "c"] {
+        let metadata = format!(
+            r#""name":"{name}","namespace":"n","uid":"u","managedFields":[{{"fieldsV1":{deep}}}]"#
+        );
+        let json = format!(r#"{{"apiVersion":"v1","kind":"Thing","metadata":{{{metadata}}}}}"#);
+        stage.put(json.as_bytes());
+    }
+    assert_eq!(keys(&stage.answer(&Query::new())), ["n/a", "n/b", "n/c"]);
+    let queries = [
+        Query::new(),
+        Query::new().namespaces(["n"]),
+        Query::new().sort_descending(field("metadata.name")),
+        Query::new().sort(field("spec.text")),
+        Query::new().filter(field("metadata.uid").equals("u")),
+    ];
+    agree(&mut stage, &[], &queries).unwrap();
+}
+
+#[test]
+fn paged_list_continues_behind_objects_with_too_deep_metadata() {
+    for is_sealed in [false, true] {
+        pages_go_on_behind_deep_metadata(Stage::new(is_sealed));
     }
 }
 
