@@ -1,5 +1,7 @@
 //! Opening the file of a cache: its identity, layout and integrity.
 
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -36,6 +38,9 @@ const LOG: &str = "PRAGMA wal_autocheckpoint = 8000; PRAGMA journal_size_limit =
 
 /// A connection's memory for pages, in KiB; temporary tables are in memory too.
 const MEMORY: &str = "PRAGMA cache_size = -32768; PRAGMA temp_store = MEMORY;";
+
+/// The suffixes of the files that SQLite makes beside a database: its log, and the index of the log.
+const LOGS: [&str; 2] = ["-wal", "-shm"];
 
 /// Where a cache is stored.
 #[derive(Debug, Clone)]
@@ -90,6 +95,11 @@ impl Database {
             return Ok(connection);
         };
         let is_ours = is_ours(path)?;
+        for suffix in LOGS {
+            // SQLite writes pages to a log that is there, whoever can read it.
+            let name = beside(path, suffix);
+            private::check(&name).map_err(|error| file_error(&name, "opened", &error))?;
+        }
         // The mode of another program's file is not changed.
         if is_ours {
             restrict(path)?;
@@ -106,11 +116,9 @@ impl Database {
             opened => return opened.map_err(|error| self.failed("opened", &error)),
         }
         // With the log: SQLite would apply the old log to the new file.
-        for suffix in ["", "-wal", "-shm"] {
-            let mut name = path.clone().into_os_string();
-            name.push(suffix);
-            match std::fs::remove_file(&name) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+        for suffix in [""].into_iter().chain(LOGS) {
+            match std::fs::remove_file(beside(path, suffix)) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
                     return Err(file_error(path, "deleted", &error));
                 }
                 _ => {}
@@ -160,25 +168,31 @@ impl Database {
 ///
 /// SQLite creates its log with the same mode.
 fn restrict(path: &Path) -> Result<(), StorageError> {
-    let mut options = std::fs::OpenOptions::new();
+    let mut options = OpenOptions::new();
     let file = private::open(path, options.create(true).append(true))
         .map_err(|error| file_error(path, "opened", &error))?;
     private::restrict(&file).map_err(|error| file_error(path, "restricted to its owner", &error))
+}
+
+/// Returns the path of a file beside the database.
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.to_owned().into_os_string();
+    name.push(suffix);
+    name.into()
 }
 
 /// Returns whether a file is a cache, the remains of one, or does not exist.
 ///
 /// Other files are neither changed nor deleted if their path is given by mistake.
 fn is_ours(path: &Path) -> Result<bool, StorageError> {
-    use std::io::Read as _;
     let mut header = Vec::new();
-    match std::fs::File::open(path) {
+    match private::open(path, OpenOptions::new().read(true)) {
         Ok(file) => {
             let read = file.take(72).read_to_end(&mut header);
             read.map_err(|error| file_error(path, "read", &error))?;
         }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => return Err(file_error(path, "read", &error)),
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Err(file_error(path, "opened", &error)),
     }
     let magic = header.len().min(MAGIC.len());
     let is_sqlite = header[..magic] == MAGIC[..magic];

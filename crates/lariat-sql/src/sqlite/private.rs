@@ -1,6 +1,6 @@
 //! Files that belong to this user alone.
 
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
@@ -13,15 +13,29 @@ use rustix::io::Errno;
 /// In a folder that others may write, a link would lead to a file of another program, and the owner of a file that was
 /// there before could read the cache.
 pub(super) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    let no_follow = OFlags::NOFOLLOW.bits().cast_signed();
-    let opened = options.mode(0o600).custom_flags(no_follow).open(path);
+    // A pipe is refused below, and must not wait for its other end before.
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let opened = options.mode(0o600).custom_flags(flags).open(path);
     let file = opened.map_err(|error| match error.raw_os_error() {
-        Some(code) if code == Errno::LOOP.raw_os_error() => {
-            refuse("it is a symbolic link: name the file itself")
-        }
+        Some(code) if code == Errno::LOOP.raw_os_error() => is_link(),
         _ => error,
     })?;
-    let metadata = file.metadata()?;
+    vet(&file.metadata()?)?;
+    Ok(file)
+}
+
+/// Checks a file as [`open`] does, without opening it; it may be missing.
+pub(super) fn check(path: &Path) -> io::Result<()> {
+    match std::fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_symlink() => Err(is_link()),
+        Ok(metadata) => vet(&metadata),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Refuses what is not a regular file of this user.
+fn vet(metadata: &Metadata) -> io::Result<()> {
     if !metadata.is_file() {
         return Err(refuse("it is not a regular file: use another path"));
     }
@@ -30,12 +44,16 @@ pub(super) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
             "it belongs to another user: remove it, or use another path",
         ));
     }
-    Ok(file)
+    Ok(())
 }
 
 /// Takes the permissions of others away.
 pub(super) fn restrict(file: &File) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(0o600))
+}
+
+fn is_link() -> io::Error {
+    refuse("it is a symbolic link: name the file itself")
 }
 
 fn refuse(why: &str) -> io::Error {

@@ -1,5 +1,9 @@
 //! Files that were cut, overwritten or belong to something else.
 
+use std::os::unix::fs::{chown, symlink};
+use std::path::Path;
+use std::process::Command;
+
 use lariat_sql::{Query, field};
 use serde_json::json;
 
@@ -131,4 +135,71 @@ async fn a_file_that_cannot_be_made_is_an_error_that_names_it() {
             .starts_with("the cache /nowhere/cache.db cannot be opened"),
         "{error}"
     );
+}
+
+#[tokio::test]
+async fn file_is_checked_before_anything_is_read_from_it() {
+    let (bench, folder) = (Bench::new().await, Folder::new());
+    let factory = lariat_cache::SharedCacheFactory::new(bench.cluster.client());
+    let start = |file: &Path| {
+        lariat_sql::SqlCache::builder(&factory)
+            .in_file(file)
+            .start()
+    };
+    let path = |name: &str| folder.0.join(name);
+    // Opening a pipe waits for its other end.
+    let made = Command::new("mkfifo").arg(path("pipe")).status();
+    assert!(made.expect("mkfifo is installed").success());
+    symlink(path("pipe"), path("link")).expect("linked");
+    symlink(path("missing"), path("dangling")).expect("linked");
+    for (name, reason) in [
+        ("pipe", "it is not a regular file"),
+        ("link", "it is a symbolic link"),
+        ("dangling", "it is a symbolic link"),
+    ] {
+        let error = start(&path(name)).await.expect_err(name).to_string();
+        assert!(error.contains(reason), "{error}");
+    }
+    // Only root can give a file away.
+    std::fs::write(path("foreign"), "notes").expect("written");
+    if chown(path("foreign"), Some(65_534), None).is_ok() {
+        let error = start(&path("foreign")).await.expect_err("it is foreign");
+        assert!(
+            error.to_string().contains("it belongs to another user"),
+            "{error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn log_that_is_linked_or_foreign_is_refused() {
+    let (bench, folder) = (Bench::new().await, Folder::new());
+    let factory = lariat_cache::SharedCacheFactory::new(bench.cluster.client());
+    let file = folder.0.join("cache.db");
+    let start = || {
+        lariat_sql::SqlCache::builder(&factory)
+            .in_file(&file)
+            .start()
+    };
+    for suffix in ["-wal", "-shm"] {
+        let (log, victim) = (
+            folder.0.join(format!("cache.db{suffix}")),
+            folder.0.join("victim"),
+        );
+        std::fs::write(&victim, "content").expect("written");
+        symlink(&victim, &log).expect("linked");
+        let error = start().await.expect_err("it is a link").to_string();
+        assert!(error.contains("it is a symbolic link"), "{error}");
+        assert!(error.contains(suffix), "{error}");
+        assert_eq!(std::fs::read_to_string(&victim).expect("read"), "content");
+        std::fs::remove_file(&log).expect("removed");
+        std::fs::write(&log, "").expect("written");
+        // Only root can give a file away.
+        if chown(&log, Some(65_534), None).is_ok() {
+            let error = start().await.expect_err("it is foreign").to_string();
+            assert!(error.contains("it belongs to another user"), "{error}");
+        }
+        std::fs::remove_file(&log).expect("removed");
+    }
+    start().await.expect("there are no logs").stop().await;
 }
