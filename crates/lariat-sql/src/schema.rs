@@ -1,6 +1,6 @@
 //! Schemas: the indexed fields of a kind.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -24,6 +24,12 @@ const BASE: [(&str, FieldType); 4] = [
     ("metadata.creationTimestamp", FieldType::Time),
     (UID, FieldType::Text),
 ];
+
+/// The largest number of fields of a schema.
+///
+/// Each is a column with an index, or a table. PostgreSQL allows 1,600 columns, two of which a natural text needs, and
+/// locks every table and index that a transaction creates.
+pub(crate) const MOST_FIELDS: usize = 256;
 
 /// The indexed fields of a kind.
 ///
@@ -58,7 +64,8 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// Fails if two fields have one name, or a field has an empty name or that of a field that every kind has.
+    /// Fails if two fields have one name, a field has an empty name or that of a field that every kind has, or there are
+    /// more than 252 fields.
     pub fn new(
         gvk: impl Into<Gvk>,
         fields: impl IntoIterator<Item = Field>,
@@ -74,6 +81,10 @@ impl Schema {
 
     /// Creates a schema from fields with different names.
     fn of(gvk: Gvk, fields: Vec<Field>) -> Result<Self, SchemaError> {
+        if fields.len() > MOST_FIELDS {
+            let fault = Fault::TooMany(fields.len());
+            return Err(SchemaError { gvk, fault });
+        }
         let mut places = HashMap::with_capacity(fields.len());
         for (place, field) in fields.iter().enumerate() {
             let name: Arc<str> = field.name().into();
@@ -100,7 +111,8 @@ impl Schema {
     /// [`Boolean`](FieldType::Boolean) and [`Time`](FieldType::Time). Fields of the schema with the same name are kept,
     /// and columns of labels are left out, because labels need no field. A column of another type, or with a `jsonPath`
     /// that is not a valid [`Path`](crate::Path), is left out with a warning, and counted in
-    /// [`SqlStatus`](crate::SqlStatus::skipped_columns).
+    /// [`SqlStatus`](crate::SqlStatus::skipped_columns). So are the columns after the 256th field of the schema, with one
+    /// warning.
     ///
     /// # Errors
     ///
@@ -126,15 +138,20 @@ impl Schema {
             tracing::warn!(%kind, column, reason, "a printer column is left out; add a field for it to the schema");
         }
         let mut fields = self.fields.to_vec();
-        for field in columns.fields {
-            // A field of the program wins: it can have another type, or be searchable.
-            if fields.iter().all(|known| known.name() != field.name()) {
-                fields.push(field);
-            }
+        // A field of the program wins: it can have another type, or be searchable.
+        let mut names: HashSet<String> = fields.iter().map(|it| it.name().to_owned()).collect();
+        let mut added = columns.fields;
+        added.retain(|field| names.insert(field.name().to_owned()));
+        fields.extend(added);
+        let surplus = fields.len().saturating_sub(MOST_FIELDS);
+        if surplus > 0 {
+            let kind = &self.gvk;
+            tracing::warn!(%kind, surplus, most = MOST_FIELDS, "printer columns are left out, because a schema has too many fields with them");
+            fields.truncate(MOST_FIELDS);
         }
         Ok(Self {
             associations: self.associations,
-            skipped: self.skipped + columns.skipped.len(),
+            skipped: self.skipped + columns.skipped.len() + surplus,
             reads_columns: false,
             ..Self::of(self.gvk, fields)?
         })
@@ -256,7 +273,7 @@ pub(crate) struct UnknownField {
 
 /// The error of an invalid schema.
 ///
-/// A name in it is empty, used twice or unknown, or its columns are those of another kind.
+/// A name in it is empty, used twice or unknown, its columns are those of another kind, or it has too many fields.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the schema of {gvk}: {fault}")]
 pub struct SchemaError {
@@ -276,6 +293,8 @@ enum Fault {
         "the CustomResourceDefinition defines {0}: use the definition of the kind, with its version"
     )]
     Definition(Box<str>),
+    #[error("it has {0} fields, and {MOST_FIELDS} are the most: index fewer")]
+    TooMany(usize),
     #[error("the field of an association does not exist: {0}")]
     Unknown(Box<str>),
 }

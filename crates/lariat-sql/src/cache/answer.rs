@@ -123,7 +123,7 @@ pub struct SqlStatus {
     pub unindexable: BTreeMap<String, u64>,
     /// The number of printer columns of the kind that could not become fields.
     ///
-    /// Their type or `jsonPath` is not supported; see [`Schema::with_columns`](crate::Schema::with_columns).
+    /// Their type or `jsonPath` is not supported, or the kind has too many; see [`Schema::with_columns`](crate::Schema::with_columns).
     pub skipped_columns: usize,
     /// The error of the last write, if it failed.
     pub last_error: Option<String>,

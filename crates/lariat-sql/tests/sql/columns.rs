@@ -40,9 +40,14 @@ fn crd() -> Json {
 
 /// Makes the kind and some objects; returns the version of the last.
 async fn widgets(bench: &Bench) -> String {
+    widgets_of(bench, crd()).await
+}
+
+/// Makes the kind of a definition and some objects; returns the version of the last.
+async fn widgets_of(bench: &Bench, definition: Json) -> String {
     let client = bench.cluster.client();
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
-    let definition = serde_json::from_value(crd()).expect("a CRD");
+    let definition = serde_json::from_value(definition).expect("a CRD");
     let params = PostParams::default();
     let created = definitions.create(&params, &definition).await;
     drop(created.expect("created"));
@@ -110,6 +115,44 @@ async fn columns_are_fields_of_their_types() {
         .expect("started");
     let kind = sql.kind(&widget()).expect("it is there");
     assert_eq!(kind.schema().fields().len(), 4);
+}
+
+#[tokio::test]
+async fn cache_starts_without_columns_beyond_the_most_fields() {
+    let bench = Bench::new().await;
+    let mut definition = crd();
+    definition["spec"]["versions"][0]["additionalPrinterColumns"] = (0..3000)
+        .map(|number| {
+            let path = format!(".spec.c{number}");
+            json!({"name": format!("C{number}"), "type": "string", "jsonPath": path})
+        })
+        .collect();
+    let version = widgets_of(&bench, definition).await;
+    let schema = Schema::new(widget(), []).expect("a schema");
+    let (_factory, sql) = start(&bench, schema).await.expect("started");
+    let kind = sql.kind(&widget()).expect("it is there");
+    let query = Query::new().at_least(version.parse().expect("a version"));
+    let query = query.sort(field("spec.c251"));
+    let answer = kind.query(&query).await.expect("answered");
+    assert_eq!(answer.objects.len(), 3);
+    assert_eq!(kind.schema().fields().len(), 256);
+    assert_eq!(kind.status().skipped_columns, 3000 - 252);
+}
+
+#[test]
+fn schema_of_too_many_fields_is_refused() {
+    let fields = |count| {
+        (0..count)
+            .map(|number| Field::path(&format!("spec.f{number}"), FieldType::Text).expect("a path"))
+    };
+    Schema::new(widget(), fields(252)).expect("the most");
+    let error = Schema::new(widget(), fields(253)).expect_err("too many");
+    assert!(
+        error
+            .to_string()
+            .contains("it has 257 fields, and 256 are the most"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
