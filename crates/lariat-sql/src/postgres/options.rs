@@ -1,6 +1,7 @@
 //! The options of a database in PostgreSQL.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -31,7 +32,9 @@ const SILENCE: Duration = Duration::from_secs(30);
 /// It works with PostgreSQL 13 and later, and the encoding `UTF8`. A connection pool in between must give each
 /// connection its own session. The database user needs the right to create the schema, or to create tables in it.
 ///
-/// Connections are encrypted only if there are [certificates](Self::root_certificates) to trust.
+/// A server on another machine needs [certificates](Self::root_certificates) to trust, with which all connections are
+/// encrypted. Without them, a cache starts only with a socket or a loopback address, or if
+/// [plain text](Self::allow_plain_text) is allowed.
 ///
 /// ```
 /// use lariat::sql::Postgres;
@@ -47,6 +50,8 @@ pub struct Postgres {
     pub(super) config: Box<Config>,
     pub(super) schema: String,
     pub(super) tls: Option<Tls>,
+    /// Whether a server on another machine may be used without TLS.
+    allows_plain_text: bool,
     leadership: Option<Leadership>,
 }
 
@@ -81,6 +86,7 @@ impl Postgres {
             config: Box::new(config),
             schema: SCHEMA.to_owned(),
             tls: None,
+            allows_plain_text: false,
             leadership: None,
         })
     }
@@ -99,6 +105,26 @@ impl Postgres {
         // With `prefer`, someone between could refuse TLS and would get plain text in spite of the certificates.
         self.config.ssl_mode(SslMode::Require);
         Ok(self)
+    }
+
+    /// Allows a server on another machine without certificates, over plain text.
+    ///
+    /// Everyone on the network between can then read and change all objects of the cache, and may get the password. It
+    /// is for networks that encrypt themselves. With [certificates](Self::root_certificates) it has no effect.
+    ///
+    /// ```
+    /// use lariat::sql::Postgres;
+    ///
+    /// # fn example() -> Result<(), lariat::sql::PostgresError> {
+    /// // Between the Pods of a mesh that encrypts.
+    /// let postgres = Postgres::new("postgresql://lariat@postgres.fleet/fleet")?.allow_plain_text();
+    /// # let _ = postgres;
+    /// # Ok(()) }
+    /// # example().unwrap();
+    /// ```
+    pub fn allow_plain_text(mut self) -> Self {
+        self.allows_plain_text = true;
+        self
     }
 
     /// Sets the schema of the tables (default `lariat`).
@@ -173,6 +199,28 @@ impl Postgres {
         format!("{}/{}", hosts.join(","), database.unwrap_or_default())
     }
 
+    /// Returns whether connections would reach another machine in plain text, which was not allowed.
+    pub(super) fn is_exposed(&self) -> bool {
+        self.tls.is_none() && !self.allows_plain_text && !self.is_local()
+    }
+
+    /// Returns whether all hosts are sockets or loopback addresses.
+    fn is_local(&self) -> bool {
+        let is_loopback = |address: IpAddr| address.to_canonical().is_loopback();
+        let mut addresses = self.config.get_hostaddrs().iter();
+        // Then the hosts are only names for TLS.
+        if addresses.len() > 0 {
+            return addresses.all(|address| is_loopback(*address));
+        }
+        self.config.get_hosts().iter().all(|host| match host {
+            Host::Unix(_) => true,
+            Host::Tcp(host) => {
+                let address = host.trim_matches(['[', ']']).parse();
+                host == "localhost" || address.is_ok_and(is_loopback)
+            }
+        })
+    }
+
     pub(crate) fn leadership(&self) -> Option<Leadership> {
         self.leadership.clone()
     }
@@ -241,6 +289,37 @@ mod tests {
         for text in refused {
             let error = Postgres::new(&text).unwrap_err();
             assert!(!format!("{error} {error:?}").contains(password), "{error}");
+        }
+    }
+
+    #[test]
+    fn only_another_machine_is_exposed_in_plain_text() {
+        let is_exposed = |connection: &str| Postgres::new(connection).unwrap().is_exposed();
+        for local in [
+            "postgresql://me@localhost/fleet",
+            "postgresql://me@127.0.0.1:5433/fleet",
+            "postgresql://me@[::1]/fleet",
+            "postgresql:///fleet?host=/run/postgresql",
+            "host=localhost,127.1.2.3,/run/postgresql",
+            "host=db.example hostaddr=127.0.0.1",
+            "hostaddr=::ffff:127.0.0.1",
+        ] {
+            assert!(!is_exposed(local), "{local}");
+        }
+        for other in [
+            "postgresql://me@db.example/fleet",
+            "postgresql://me@db.example/fleet?sslmode=disable",
+            "postgresql://me@db.example/fleet?sslmode=prefer",
+            "postgresql://me@10.0.0.1/fleet",
+            "postgresql://me@0.0.0.0/fleet",
+            "host=localhost,db.example",
+            "host=localhost.example",
+            "host=localhost hostaddr=10.0.0.1",
+            "hostaddr=::1,10.0.0.1",
+        ] {
+            assert!(is_exposed(other), "{other}");
+            let allowed = Postgres::new(other).unwrap().allow_plain_text();
+            assert!(!allowed.is_exposed(), "{other}");
         }
     }
 

@@ -79,6 +79,10 @@ impl Server {
                 let reason = "sslmode=require needs certificates to trust: give them by Postgres::root_certificates";
                 return Err(self.refused(Refused::No(reason.to_owned())));
             }
+            None if self.options.is_exposed() => {
+                let reason = "its host is another machine, so that passwords and objects would cross the network in plain text: give certificates to trust by Postgres::root_certificates, or ask for it by Postgres::allow_plain_text";
+                return Err(self.refused(Refused::No(reason.to_owned())));
+            }
             None => runtime.block_on(connect(&config, NoTls)),
         };
         let (client, driver) = connected.map_err(|error| {

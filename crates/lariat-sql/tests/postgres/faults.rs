@@ -189,6 +189,34 @@ async fn connections_are_encrypted_to_servers_whose_certificates_are_trusted() {
     }
 }
 
+#[tokio::test]
+async fn plain_text_to_another_machine_is_refused_unless_allowed() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = free.local_addr().expect("an address").port();
+    drop(free);
+    let settings = ["listen_addresses=127.0.0.1", &format!("port={port}")];
+    let _server = Server::start_with(&settings, &[]);
+    let client = kube::Client::new(tower::service_fn(unreachable_server), "default");
+    let factory = lariat_cache::SharedCacheFactory::new(client);
+    let start = |options: Postgres| {
+        lariat_sql::SqlCache::builder(&factory)
+            .in_postgres(options)
+            .start()
+    };
+    // The address is no loopback address, and yet leads to this machine.
+    for mode in ["prefer", "disable"] {
+        let url = format!("postgresql://lariat@0.0.0.0:{port}/postgres?sslmode={mode}");
+        let options = || Postgres::new(&url).expect("options");
+        let error = start(options()).await.expect_err("refused").to_string();
+        assert!(error.contains("Postgres::allow_plain_text"), "{error}");
+        let sql = start(options().allow_plain_text()).await.expect("allowed");
+        sql.stop().await;
+    }
+    let url = format!("postgresql://lariat@127.0.0.1:{port}/postgres");
+    let local = Postgres::new(&url).expect("options");
+    start(local).await.expect("it is local").stop().await;
+}
+
 /// A Kubernetes API server that is never asked.
 async fn unreachable_server(
     _: http::Request<kube::client::Body>,
