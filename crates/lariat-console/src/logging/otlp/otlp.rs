@@ -2,6 +2,7 @@
 
 use std::env;
 use std::io;
+use std::net::IpAddr;
 
 use http::Uri;
 use lariat_core::debug_as_description;
@@ -26,6 +27,15 @@ const TRACES: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
 /// The environment variable of the base URL for all signals.
 const ANY: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 
+/// The environment variables of headers.
+const HEADERS: [&str; 2] = [
+    "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+    "OTEL_EXPORTER_OTLP_HEADERS",
+];
+
+/// Parts of the names of headers that carry credentials.
+const CREDENTIALS: [&str; 6] = ["auth", "cookie", "key", "password", "secret", "token"];
+
 /// Exports spans to an OpenTelemetry collector, by OTLP over HTTP without TLS.
 ///
 /// Use a collector in the same pod, node or cluster, which can forward spans with TLS. Spans are sent in batches by a
@@ -33,7 +43,9 @@ const ANY: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 ///
 /// The environment is read as OpenTelemetry defines it: `OTEL_EXPORTER_OTLP_ENDPOINT` (or
 /// `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`), `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_EXPORTER_OTLP_TIMEOUT`,
-/// `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_TRACES_SAMPLER`, `OTEL_BSP_SCHEDULE_DELAY` and so on.
+/// `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_TRACES_SAMPLER`, `OTEL_BSP_SCHEDULE_DELAY` and so on. Headers
+/// that carry a credential by their names (with `auth`, `cookie`, `key`, `password`, `secret` or `token` in them) are
+/// refused unless the collector is on a loopback address, or [plain text](Self::allow_plain_text) is allowed.
 ///
 /// ```no_run
 /// use lariat::console::logging::{Logging, Otlp};
@@ -47,6 +59,8 @@ pub struct Otlp {
     service: String,
     endpoint: Option<String>,
     filter: String,
+    /// Whether credentials may be sent to another machine.
+    allows_plain_text: bool,
 }
 
 /// The error of setting up the export of spans.
@@ -60,6 +74,16 @@ pub enum OtlpError {
         endpoint: String,
         /// Why it is refused.
         problem: &'static str,
+    },
+    /// A header with a credential would be sent to another machine in plain text.
+    #[error(
+        "the header `{header}` of the environment variable {variable} would be sent in plain text, because the export has no TLS: use a collector on a loopback address, leave the header out, or ask for it by Otlp::allow_plain_text"
+    )]
+    Credential {
+        /// The name of the header.
+        header: String,
+        /// The environment variable that sets it.
+        variable: &'static str,
     },
     /// The filter of spans cannot be read.
     #[error("the filter of spans cannot be read")]
@@ -96,6 +120,7 @@ impl Otlp {
             service: service.into(),
             endpoint: None,
             filter: "info,lariat::run=debug".to_owned(),
+            allows_plain_text: false,
         }
     }
 
@@ -123,13 +148,23 @@ impl Otlp {
         self
     }
 
+    /// Allows credentials in headers to a collector on another machine, over plain text.
+    ///
+    /// Everyone on the network between can then read them. It is for networks that encrypt themselves.
+    pub fn allow_plain_text(mut self) -> Self {
+        self.allows_plain_text = true;
+        self
+    }
+
     /// Starts the export.
     pub(crate) fn begin<S>(self) -> Result<(impl Layer<S> + Send + Sync, Exporting), OtlpError>
     where
         S: Subscriber + for<'a> LookupSpan<'a> + Send + Sync,
     {
         let filter: LogFilter = self.filter.parse()?;
-        let endpoint = self.traces_endpoint(|variable| env::var(variable).ok())?;
+        let set = |variable: &str| env::var(variable).ok();
+        let endpoint = self.traces_endpoint(set)?;
+        self.check_credentials(&endpoint, set)?;
         let exporter = SpanExporter::builder()
             .with_http()
             .with_http_client(CollectorClient::new()?)
@@ -174,6 +209,28 @@ impl Otlp {
             checked(&base)?.trim_end_matches('/')
         ))
     }
+
+    /// Fails if a credential would be sent to another machine, and that is not allowed.
+    fn check_credentials(
+        &self,
+        endpoint: &str,
+        env: impl Fn(&str) -> Option<String>,
+    ) -> Result<(), OtlpError> {
+        if self.allows_plain_text || is_local(endpoint) {
+            return Ok(());
+        }
+        for variable in HEADERS {
+            let set = env(variable).unwrap_or_default();
+            let mut names = set
+                .split(',')
+                .filter_map(|header| Some(header.split_once('=')?.0.trim()));
+            if let Some(header) = names.find(|name| is_credential(name)) {
+                let header = header.to_owned();
+                return Err(OtlpError::Credential { header, variable });
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Drop for Exporting {
@@ -181,6 +238,19 @@ impl Drop for Exporting {
         // The exporter has logged a failure.
         let _ = self.0.shutdown();
     }
+}
+
+/// Returns whether an endpoint is on a loopback address.
+fn is_local(endpoint: &str) -> bool {
+    let uri = endpoint.parse::<Uri>().ok();
+    let host = uri.as_ref().and_then(Uri::host).unwrap_or_default();
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.to_canonical().is_loopback())
+}
+
+fn is_credential(header: &str) -> bool {
+    let header = header.to_ascii_lowercase();
+    CREDENTIALS.iter().any(|part| header.contains(part))
 }
 
 /// Checks that an endpoint is a URL without TLS.
@@ -239,5 +309,42 @@ mod tests {
                 "{error}"
             );
         }
+    }
+
+    #[test]
+    fn credential_is_sent_to_loopback_only_unless_allowed() {
+        let check = |otlp: &Otlp, endpoint: &str, variable: &str, headers: &str| {
+            let find = |of: &str| (of == variable).then(|| headers.to_owned());
+            otlp.check_credentials(endpoint, find)
+                .map_err(|error| error.to_string())
+        };
+        let otlp = Otlp::new("shop");
+        let other = "http://collector.observability:4318/v1/traces";
+        for variable in HEADERS {
+            for header in ["Authorization", "x-api-key", "Cookie", "DD-Token"] {
+                let headers = format!("a=b, {header} = canary-77");
+                let error = check(&otlp, other, variable, &headers).unwrap_err();
+                assert!(
+                    error.contains(&format!("the header `{header}` of")),
+                    "{error}"
+                );
+                assert!(error.contains(variable), "{error}");
+                assert!(!error.contains("canary"), "{error}");
+                for local in [
+                    "http://localhost:4318",
+                    "http://127.0.0.1",
+                    "http://[::1]:4318/v1",
+                ] {
+                    assert_eq!(check(&otlp, local, variable, &headers), Ok(()));
+                }
+                let allowed = otlp.clone().allow_plain_text();
+                assert_eq!(check(&allowed, other, variable, &headers), Ok(()));
+            }
+            assert_eq!(
+                check(&otlp, other, variable, "X-Scope-OrgID=tenant"),
+                Ok(())
+            );
+        }
+        assert!(check(&otlp, "http://localhost.example", HEADERS[0], "token=a").is_err());
     }
 }
