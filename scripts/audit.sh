@@ -11,16 +11,17 @@ cd "$(dirname "$0")/.."
 
 step() { printf '\n== %s\n' "$*"; }
 
+# Installs a program of cargo in a version, with the versions of its lock file.
 tool() {
     command -v "$1" >/dev/null || {
-        echo "installing $1" >&2
-        cargo install --locked --quiet "$1"
+        echo "installing $1 $2" >&2
+        cargo install --locked --quiet --version "$2" "$1"
     }
 }
 
 deny() {
     step "licences, bans, sources, advisories"
-    tool cargo-deny
+    tool cargo-deny 0.20.2
     cargo deny --workspace check --hide-inclusion-graph bans licenses sources
     cargo deny --workspace check --hide-inclusion-graph advisories || {
         [ -z "${OFFLINE:-}" ] && exit 1
@@ -30,7 +31,7 @@ deny() {
 
 features() {
     step "each feature alone"
-    tool cargo-hack
+    tool cargo-hack 0.6.44
     K8S_OPENAPI_ENABLED_VERSION=1.36 cargo hack check --workspace --each-feature --no-dev-deps --quiet
 }
 
@@ -50,7 +51,7 @@ semver() {
     tag=$(git describe --tags --abbrev=0 2>/dev/null || true)
     step "compatibility with ${tag:-the last release}"
     if [ -n "$tag" ]; then
-        tool cargo-semver-checks
+        tool cargo-semver-checks 0.50.0
         cargo semver-checks --workspace --baseline-rev "$tag"
     else
         echo "left out: there is no tag yet" >&2

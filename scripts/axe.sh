@@ -8,7 +8,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-version=4.14.1
+locks=$PWD/scripts/locks/axe
+version=$(sed -n 's/.*"axe-core": "\(.*\)".*/\1/p' "$locks/package.json")
 target=${CARGO_TARGET_DIR:-target}
 mkdir -p "$target"
 axe=$(cd "$target" && pwd)/axe-core-$version/axe.min.js
@@ -26,7 +27,9 @@ echo "fetching axe-core $version (of npm) as $axe" >&2
 # Made beside the place it goes to, so that it is there whole or not at all.
 draft=$(mktemp -d "$(dirname "$axe").XXXXXX")
 trap 'rm -rf "$draft"' EXIT
-(cd "$draft" && npm pack --silent --ignore-scripts "axe-core@$version" >/dev/null && tar -xzf ./*.tgz)
+# The lock file has its hash.
+cp "$locks"/package*.json "$draft/"
+npm ci --silent --ignore-scripts --no-audit --no-fund --prefix "$draft" >&2
 mkdir -p "$(dirname "$axe")"
-mv "$draft/package/axe.min.js" "$axe"
+mv "$draft/node_modules/axe-core/axe.min.js" "$axe"
 echo "$axe"

@@ -11,6 +11,9 @@ cargo fmt --all --check
 step spelling
 scripts/typos.sh
 
+step "pinned actions and packages"
+scripts/pins.sh
+
 step "words in the documentation"
 scripts/doc_counts.py
 

