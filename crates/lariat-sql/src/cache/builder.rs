@@ -26,6 +26,8 @@ use crate::associated::Associated;
 use crate::postgres::Postgres;
 use crate::schema::Schema;
 use crate::sql::StorageError;
+#[cfg(feature = "postgres")]
+use crate::store::edition;
 use crate::store::{Database, Readers, Tables, Writer, tables};
 
 /// The default number of changes of a kind that are kept for watches.
@@ -102,8 +104,7 @@ impl SqlCacheBuilder {
     ///
     /// The printer columns of the kind's CRD become fields too, unless the schema is [without
     /// them](Schema::without_columns). The CRD is read once, when the cache starts; see [`Schema::with_columns`]. If it
-    /// does not exist yet, or may not be read, a warning is logged and the schema is used unchanged. Replicas that
-    /// share a cache use separate tables for the kind while they have read different columns.
+    /// does not exist yet, or may not be read, a warning is logged and the schema is used unchanged.
     pub fn kind(mut self, schema: Schema) -> Self {
         self.schemas.push(schema);
         self
@@ -122,8 +123,13 @@ impl SqlCacheBuilder {
     ///
     /// One replica writes. The others only read: they run no informers for the cache, and answer queries from the same
     /// rows. A query that waits for a revision polls for it every 20 ms. Only the writing replica has watches; on the
-    /// others they fail with [`WatchError::Elsewhere`](crate::WatchError::Elsewhere). All replicas need the same
-    /// fields. When another replica takes over writing, queries wait until it has written the differences.
+    /// others they fail with [`WatchError::Elsewhere`](crate::WatchError::Elsewhere). When another replica takes over
+    /// writing, queries wait until it has written the differences.
+    ///
+    /// Replicas whose kinds or fields differ, as during an update of the program or of a CRD, use separate tables and
+    /// keys in the same schema: one of each sort writes. With a [leadership](Postgres::written_by_leader) the leader
+    /// alone writes, and queries of replicas whose kinds or fields differ from its own fail until one of them leads.
+    /// Tables that no replica has used for an hour are dropped by a replica that writes.
     #[cfg(feature = "postgres")]
     pub fn in_postgres(mut self, options: Postgres) -> Self {
         self.place = Location::Postgres(options);
@@ -207,7 +213,10 @@ impl SqlCacheBuilder {
             Location::Memory => Database::in_memory(),
             Location::File(path) => Database::in_file(path),
             #[cfg(feature = "postgres")]
-            Location::Postgres(options) => Database::on_server(options.clone(), self.query_timeout),
+            Location::Postgres(options) => {
+                let kinds = self.schemas.iter().map(|it| (it, self.seals(it.gvk())));
+                Database::on_server(options.clone(), self.query_timeout, edition(kinds))
+            }
         };
         let readers = Arc::new(Readers::new(database.clone(), self.readers));
         // A file is locked from here on. `open` waits for a process that is about to end.
@@ -253,7 +262,7 @@ impl SqlCacheBuilder {
                 // Some kinds of a sealed cache can be in plain text; only the others need the keys.
                 let is_sealed = self.seals(schema.gvk());
                 let keys = keys.filter(|_| is_sealed).map(|keys| &keys.keys);
-                let (layout, sealed) = tables(database.dialect(), schema, keys);
+                let (layout, sealed) = tables(database, schema, keys);
                 Tables {
                     layout,
                     schema: schema.clone(),

@@ -17,6 +17,7 @@ use super::error::SqlError;
 use super::feed::Feed;
 use super::keys::SharedKeys;
 use super::kind::SqlKind;
+use crate::postgres::FORM;
 use crate::store::{Database, Stored, Writer};
 
 /// How often a replica reads the stored progress, and tries to become the writer.
@@ -26,6 +27,9 @@ const IDLE: Duration = Duration::from_secs(1);
 
 /// How often the writing replica checks whether it may still write.
 const BEAT: Duration = Duration::from_secs(3);
+
+/// After how many checks it drops the unused tables of one number, beginning with the first check.
+const BEATS_TO_DROP: u64 = 20;
 
 /// The shortest and the longest pause after an error of the server.
 const RESTS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(5));
@@ -87,6 +91,25 @@ impl Replica {
         }
     }
 
+    /// Returns the numbers of the tables that this process uses, in ascending order.
+    fn numbers(&self) -> Vec<i64> {
+        let kinds = self.kinds.iter();
+        let kinds = kinds.map(|kind| kind.inner().tables.layout.number());
+        let common = [FORM, self.database.edition()];
+        let mut numbers: Vec<i64> = common.into_iter().chain(kinds).collect();
+        numbers.sort_unstable();
+        numbers
+    }
+
+    /// Returns the numbers of the only kinds that are written, if a leader writes.
+    ///
+    /// Without a leadership, one of the replicas with other kinds or fields writes, too.
+    fn sole(&self) -> Option<Vec<i64>> {
+        let kinds = self.kinds.iter();
+        let own = kinds.map(|kind| kind.inner().tables.layout.number());
+        self.leadership.as_ref().map(|_| own.collect())
+    }
+
     fn is_waited_for(&self) -> bool {
         let mut kinds = self.kinds.iter();
         kinds.any(|kind| *kind.inner().waiting.borrow() > 0)
@@ -100,9 +123,11 @@ impl Replica {
             let found = stored.iter().find(|stored| stored.number == number);
             let phase = match found {
                 Some(stored) if stored.is_synced => "in another process",
-                Some(_) => "in another process, which is filling it or does not keep it",
-                None if stored.iter().any(|stored| stored.kind == name) => {
-                    "in another process, which keeps other fields of it: let all replicas have the same"
+                Some(_) => {
+                    "in another process, which is filling it, or leads and keeps other kinds or fields"
+                }
+                None if self.leadership.is_some() && stored.iter().any(|it| it.kind == name) => {
+                    "in another process, which leads and keeps other kinds or fields"
                 }
                 None => "in another process, which has not written it yet",
             };
@@ -126,15 +151,14 @@ impl Replica {
         mut writer: Writer,
         stopping: &CancellationToken,
     ) -> Result<(), SqlError> {
-        let kinds = self.kinds.clone();
+        let (kinds, own) = (self.kinds.clone(), self.sole());
         let opened = blocking(move || {
             for kind in &kinds {
                 writer.open_kind(&kind.inner().tables)?;
             }
-            let kinds = kinds.iter();
-            let own = kinds.map(|kind| kind.inner().tables.layout.number());
-            // Kinds of other replicas' schemas are not written from now on, so their rows must not be read as current.
-            writer.disown(own.collect())?;
+            if let Some(own) = own {
+                writer.disown(own)?;
+            }
             Ok(Arc::new(Mutex::new(writer)))
         });
         let writer = opened.await?;
@@ -168,14 +192,23 @@ impl Replica {
 
     /// Checks at intervals whether this process still writes; returns once it does not.
     ///
-    /// It also loads keys that another process has stored.
+    /// It also loads keys that another process has stored, and drops tables that no process uses.
     async fn beat(&self, writer: &Arc<Mutex<Writer>>) {
-        loop {
+        for beats in 0_u64.. {
             time::sleep(BEAT).await;
-            let writer = Arc::clone(writer);
+            let (writer, numbers, own) = (Arc::clone(writer), self.numbers(), self.sole());
             let beat = blocking(move || {
                 let mut writer = writer.lock();
                 writer.beat()?;
+                writer.touch(&numbers)?;
+                if let Some(own) = own {
+                    writer.disown(own)?;
+                }
+                if beats % BEATS_TO_DROP == 0
+                    && let Err(error) = writer.drop_unused()
+                {
+                    tracing::debug!(%error, "unused tables of the SQL cache cannot be dropped now");
+                }
                 Ok(writer.keyring()?)
             });
             let stored = match beat.await {
@@ -223,11 +256,13 @@ impl RunningReplica {
         let is_due = Instant::now() >= self.next_try;
         // A leader takes the right from a predecessor, which may be suspended; without leadership the lock decides.
         let by_force = self.replica.may_write().filter(|_| is_due);
+        let numbers = self.replica.numbers();
         let looked = blocking(move || {
             let mut writer = match session {
                 Some(writer) => writer,
                 None => Writer::open(&database)?,
             };
+            writer.touch(&numbers)?;
             let stored = writer.stored()?;
             let claimed = by_force.map_or(Ok(false), |by_force| writer.claim(by_force));
             Ok((writer, stored, claimed))

@@ -3,18 +3,24 @@
 use crate::param::Param;
 use crate::sql::{Connection, Statement, StorageError, Transaction};
 
-/// The version of the table layout; tables of other versions are refused.
-const FORM: i64 = 3;
+/// The version of the table layout, which ends the names of the tables below.
+///
+/// A new layout gets a new number and new names, also in [`Dialect`](crate::sql::Dialect).
+pub(crate) const FORM: i64 = 4;
 
 /// The tables that are created before those of the first kind.
 const TABLES: &str = "
-    CREATE TABLE kinds (number bigint PRIMARY KEY, kind text COLLATE \"C\" NOT NULL UNIQUE,
+    CREATE TABLE kinds4 (number bigint PRIMARY KEY, kind text COLLATE \"C\" NOT NULL,
         signature text COLLATE \"C\" NOT NULL, version bigint NOT NULL, history bigint NOT NULL, change bigint NOT NULL,
         synced bigint NOT NULL, identity bytea);
-    CREATE TABLE keyring (id bigint PRIMARY KEY CHECK (id = 1), stored bytea NOT NULL);
-    CREATE TABLE writer (epoch bigint NOT NULL);
-    INSERT INTO writer VALUES (0);
-    CREATE TABLE lariat_sql (form bigint NOT NULL);";
+    CREATE TABLE keyring4 (id bigint PRIMARY KEY, stored bytea NOT NULL);
+    CREATE TABLE writer4 (edition bigint PRIMARY KEY, epoch bigint NOT NULL);";
+
+/// The table of the numbers that names of tables have, which all versions of Lariat share.
+///
+/// Tables that no process has used for a while are dropped by their numbers.
+const REGISTRY: &str =
+    "CREATE TABLE lariat_tables (number bigint PRIMARY KEY, used timestamptz NOT NULL);";
 
 /// The oldest supported version of PostgreSQL.
 const OLDEST: i64 = 13;
@@ -50,7 +56,7 @@ impl From<StorageError> for Refused {
     }
 }
 
-/// Creates the schema and its first tables, unless they exist.
+/// Creates the schema and the first tables of this layout, unless they exist.
 ///
 /// A lock ensures that one process does so at a time.
 pub(super) fn prepare(
@@ -73,27 +79,20 @@ pub(super) fn prepare(
             .collect::<Result<Vec<_>, _>>()?;
         // A schema that the administrator has created, or this process just now.
         if tables.is_empty() {
-            connection.run(TABLES)?;
-            let sql = statement("INSERT INTO lariat_sql VALUES (").with("", Param::Integer(FORM));
-            connection.execute(&sql.with_end(")"))?;
-            return Ok(());
-        }
-        if !tables.iter().any(|name| name == "lariat_sql") {
-            let reason = format!("the schema {schema} has tables of another program: give the cache one of its own");
+            connection.run(REGISTRY)?;
+        } else if !tables.iter().any(|name| name == "lariat_tables") {
+            let reason = format!(
+                "the schema {schema} has tables of another program: give the cache one of its own"
+            );
             return Err(Refused::No(reason));
         }
-        let form = connection
-            .first(&statement("SELECT form FROM lariat_sql"))?
-            .map(|mut form| form.integer())
-            .transpose()?;
-        if form == Some(FORM) {
-            return Ok(());
+        if !tables
+            .iter()
+            .any(|name| name == connection.dialect().kinds())
+        {
+            connection.run(TABLES)?;
         }
-        let form = form.unwrap_or_default();
-        let reason = format!(
-            "the tables of the schema {schema} have form {form}, and this version of Lariat has {FORM}: give it another schema, or drop this one once no replica of another version runs (DROP SCHEMA {schema} CASCADE)"
-        );
-        Err(Refused::No(reason))
+        Ok(())
     })
 }
 

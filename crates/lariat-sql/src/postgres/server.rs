@@ -21,16 +21,23 @@ pub(crate) struct Server {
     options: Arc<Postgres>,
     /// The timeout of statements that read; zero means none.
     timeout: Duration,
+    /// The number of the processes that share their tables.
+    edition: i64,
     name: String,
 }
 
 impl Server {
-    pub(crate) fn new(options: Postgres, timeout: Duration) -> Self {
+    pub(crate) fn new(options: Postgres, timeout: Duration, edition: i64) -> Self {
         Self {
             name: options.server(),
             timeout,
+            edition,
             options: Arc::new(options),
         }
+    }
+
+    pub(crate) fn edition(&self) -> i64 {
+        self.edition
     }
 
     /// Opens a session that can claim the right to write; creates the schema.
@@ -47,8 +54,10 @@ impl Server {
             settings.push_str("SET idle_session_timeout = '30s';");
         }
         session.run(&settings)?;
+        let schema = &self.options.schema;
         // Another number than that of the writer's lock: creating the schema must not wait for a writer.
-        let prepared = schema::prepare(&mut session, &self.options.schema, !self.lock());
+        let lock = crate::sql::number_of(&format!("lariat-sql tables of {schema}"));
+        let prepared = schema::prepare(&mut session, schema, lock);
         prepared.map_err(|reason| self.refused(reason))?;
         session.lock_by(self.lock());
         Ok(session)
@@ -91,7 +100,8 @@ impl Server {
             self.refused(Refused::No(format!("{reason}: {what}")))
         })?;
         let canceler = Canceler::new(&client, self.options.tls.clone());
-        let mut session = Session::new(client, driver, canceler, runtime, self.name.clone());
+        let name = self.name.clone();
+        let mut session = Session::new(client, driver, canceler, runtime, name, self.edition);
         // Plans of large statements are not worth the time to compile them.
         session.run(&format!(
             "SET search_path TO \"{}\"; SET jit = off;",
@@ -102,9 +112,10 @@ impl Server {
 
     /// Returns the number of the lock of the process that writes.
     ///
-    /// Different schemas have different numbers.
+    /// Different schemas and editions have different numbers.
     fn lock(&self) -> i64 {
-        crate::sql::number_of(&format!("lariat-sql writer of {}", self.options.schema))
+        let (schema, edition) = (&self.options.schema, self.edition);
+        crate::sql::number_of(&format!("lariat-sql writer {edition} of {schema}"))
     }
 
     fn refused(&self, reason: Refused) -> StorageError {

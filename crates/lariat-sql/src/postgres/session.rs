@@ -38,6 +38,8 @@ pub(crate) struct Session {
     _driver: JoinSet<()>,
     /// The name of the server in errors.
     server: String,
+    /// The number of the processes that share their tables.
+    edition: i64,
     /// The lock of the session that writes; `None` if it only reads.
     lock: Option<i64>,
     /// The epoch in which it writes; `None` before its own claim.
@@ -89,6 +91,7 @@ impl Session {
         canceler: Canceler,
         runtime: Handle,
         server: String,
+        edition: i64,
     ) -> Self {
         Self {
             client,
@@ -98,6 +101,7 @@ impl Session {
             prepared: HashMap::new(),
             _driver: driver,
             server,
+            edition,
             lock: None,
             epoch: None,
             is_superseded: false,
@@ -169,8 +173,9 @@ impl Session {
     /// No other session can claim the right to write before the transaction ends.
     fn begin_to_write(&mut self, epoch: i64) -> Result<(), StorageError> {
         // The row lock keeps a claim, which updates the row, waiting until the transaction ends.
-        let begin = "BEGIN; SELECT epoch FROM writer FOR SHARE";
-        let said = self.wait(self.client.simple_query(begin));
+        let edition = self.edition;
+        let begin = format!("BEGIN; SELECT epoch FROM writer4 WHERE edition = {edition} FOR SHARE");
+        let said = self.wait(self.client.simple_query(&begin));
         if said.is_err() {
             // The transaction may have begun, and would refuse all further statements.
             self.roll_back();
@@ -271,6 +276,10 @@ impl Connection for Session {
         Dialect::Postgres
     }
 
+    fn edition(&self) -> i64 {
+        self.edition
+    }
+
     fn scrub(&mut self) -> Result<(), StorageError> {
         // The files of a dropped table are deleted; archives of the server are out of reach.
         Ok(())
@@ -293,9 +302,11 @@ impl Connection for Session {
             self.take_over(lock)?;
         }
         // From now on transactions of the previous writer fail, even if it still has a session.
-        let sql = "UPDATE writer SET epoch = epoch + 1 RETURNING epoch";
+        let sql = Statement::new(Dialect::Postgres, "INSERT INTO writer4 VALUES (")
+            .with("", Param::Integer(self.edition))
+            .with_end(", 1) ON CONFLICT (edition) DO UPDATE SET epoch = writer4.epoch + 1 RETURNING epoch");
         let connection: &mut dyn Connection = self;
-        let epoch = connection.first(&Statement::new(Dialect::Postgres, sql))?;
+        let epoch = connection.first(&sql)?;
         self.epoch = epoch.map(|mut epoch| epoch.integer()).transpose()?;
         Ok(self.epoch.is_some())
     }

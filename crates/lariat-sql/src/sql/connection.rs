@@ -41,6 +41,11 @@ pub(crate) trait Connection: Send {
     /// Returns the dialect of its statements.
     fn dialect(&self) -> Dialect;
 
+    /// Returns the number of the processes that share their tables.
+    ///
+    /// It depends on their kinds and fields; in a file it is always the same.
+    fn edition(&self) -> i64;
+
     /// Ensures that deleted data is not left in any file.
     fn scrub(&mut self) -> Result<(), StorageError>;
 

@@ -20,6 +20,25 @@ impl Dialect {
         let _ = write!(sql, "{sign}{number}");
     }
 
+    /// Returns the table of the kinds.
+    ///
+    /// The names of tables that exist before the first kind end with the version of the table layout in PostgreSQL, so
+    /// that processes with other layouts use other tables of one schema.
+    pub(crate) fn kinds(self) -> &'static str {
+        match self {
+            Self::Sqlite => "kinds",
+            Self::Postgres => "kinds4",
+        }
+    }
+
+    /// Returns the table of the keys of encrypted kinds.
+    pub(crate) fn keyring(self) -> &'static str {
+        match self {
+            Self::Sqlite => "keyring",
+            Self::Postgres => "keyring4",
+        }
+    }
+
     /// Returns the statement that lists the names of all tables.
     pub(crate) fn tables(self) -> &'static str {
         match self {

@@ -5,6 +5,7 @@ use rusqlite::{ToSql, params_from_iter};
 use serde_json::Value as Json;
 use tokio_util::sync::CancellationToken;
 
+use super::EDITION;
 use super::lock::Lock;
 use crate::param::{Arg, List, Param};
 use crate::sql::{Columns, Connection, Dialect, Statement, StorageError, Transaction};
@@ -112,6 +113,10 @@ impl Connection for Sqlite {
 
     fn dialect(&self) -> Dialect {
         Dialect::Sqlite
+    }
+
+    fn edition(&self) -> i64 {
+        EDITION
     }
 
     fn scrub(&mut self) -> Result<(), StorageError> {

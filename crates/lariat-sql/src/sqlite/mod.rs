@@ -7,3 +7,6 @@ mod lock;
 mod private;
 
 pub(crate) use file::Database;
+
+/// The edition of a file, which one process has.
+pub(crate) const EDITION: i64 = 1;

@@ -237,7 +237,7 @@ impl Stage {
         }
         let mut opened = Vec::new();
         for (schema, ops) in schemas.iter().zip(ops) {
-            let (layout, sealed) = tables(database.dialect(), schema, None);
+            let (layout, sealed) = tables(database, schema, None);
             let tables = Tables {
                 layout,
                 schema: schema.clone(),

@@ -25,8 +25,12 @@ impl Database {
     }
 
     #[cfg(feature = "postgres")]
-    pub(crate) fn on_server(options: crate::postgres::Postgres, timeout: Duration) -> Self {
-        Self::Postgres(crate::postgres::Server::new(options, timeout))
+    pub(crate) fn on_server(
+        options: crate::postgres::Postgres,
+        timeout: Duration,
+        edition: i64,
+    ) -> Self {
+        Self::Postgres(crate::postgres::Server::new(options, timeout, edition))
     }
 
     /// Returns how its statements are written.
@@ -35,6 +39,15 @@ impl Database {
             Self::Sqlite(_) => Dialect::Sqlite,
             #[cfg(feature = "postgres")]
             Self::Postgres(_) => Dialect::Postgres,
+        }
+    }
+
+    /// Returns the number of the processes that share their tables.
+    pub(crate) fn edition(&self) -> i64 {
+        match self {
+            Self::Sqlite(_) => sqlite::EDITION,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(server) => server.edition(),
         }
     }
 

@@ -19,8 +19,11 @@ pub(super) fn version(
     of: &Tables,
     identity: &str,
 ) -> Result<Option<u64>, StorageError> {
-    let select = "SELECT version FROM kinds WHERE synced <> 0 AND version > 0 AND number = ";
-    let sql = Statement::new(connection.dialect(), select)
+    let dialect = connection.dialect();
+    let kinds = dialect.kinds();
+    let select =
+        format!("SELECT version FROM {kinds} WHERE synced <> 0 AND version > 0 AND number = ");
+    let sql = Statement::new(dialect, &select)
         .with("", Param::Integer(of.layout.number()))
         .with(" AND identity = ", hash(identity));
     let found = connection.first(&sql)?;

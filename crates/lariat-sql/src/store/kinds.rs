@@ -1,7 +1,10 @@
 //! The kinds in a database.
 
+use super::database::Database;
 use super::reader::Tables;
 use crate::param::Param;
+#[cfg(feature = "postgres")]
+use crate::postgres::FORM;
 use crate::schema::Schema;
 use crate::sealed::{Keys, Sealed};
 use crate::sql::{Connection, Dialect, Layout, Statement, StorageError, Transaction, number_of};
@@ -11,17 +14,35 @@ use crate::sql::{Connection, Dialect, Layout, Statement, StorageError, Transacti
 /// It may be in free pages or the log. If this process is killed before they are cleaned, the next one cleans them.
 const UNCLEAN: &str = "unclean";
 
+/// Returns a number of kinds, their fields, whether they are encrypted, and the layout of tables.
+///
+/// Processes that share a database and have the same number use the same tables, one of them writes, and they share the
+/// keys of encrypted kinds. Others have none of these in common.
+#[cfg(feature = "postgres")]
+pub(crate) fn edition<'a>(kinds: impl Iterator<Item = (&'a Schema, bool)>) -> i64 {
+    let kinds = kinds.map(|(schema, is_sealed)| {
+        let signature = signature(schema, is_sealed);
+        format!("{} {signature}", schema.gvk())
+    });
+    let mut kinds: Vec<String> = kinds.collect();
+    // A program may add them in any order.
+    kinds.sort();
+    number_of(&format!("{FORM}\n{}", kinds.join("\n")))
+}
+
 /// Returns the tables of a kind, which is encrypted if there are keys.
 ///
-/// Their number is derived from the kind, its fields and whether it is encrypted: processes that share a database use
-/// the same tables, or have none in common.
+/// Their number is derived from the kind, its fields, whether it is encrypted, and the edition: processes that share a
+/// database use the same tables, or have none in common.
 pub(crate) fn tables(
-    dialect: Dialect,
+    database: &Database,
     schema: &Schema,
     keys: Option<&Keys>,
 ) -> (Layout, Option<Sealed>) {
+    let dialect = database.dialect();
     let number = number_of(&format!(
-        "{}\n{}",
+        "{}\n{}\n{}",
+        database.edition(),
         schema.gvk(),
         signature(schema, keys.is_some())
     ));
@@ -42,7 +63,7 @@ fn signature(schema: &Schema, is_sealed: bool) -> String {
 
 /// Finds the tables of a kind, or creates them.
 ///
-/// Tables of this kind with other fields are replaced. With keys the kind is encrypted.
+/// In a database that is not shared, tables of this kind with other fields are replaced. With keys the kind is encrypted.
 pub(super) fn open(connection: &mut dyn Connection, tables: &Tables) -> Result<(), StorageError> {
     let Tables {
         layout,
@@ -58,25 +79,25 @@ pub(super) fn open(connection: &mut dyn Connection, tables: &Tables) -> Result<(
         None => &signature,
     };
     let dialect = connection.dialect();
-    let select = Statement::new(dialect, "SELECT number, signature FROM kinds WHERE kind = ")
-        .with("", Param::Text(kind.clone()));
+    let kinds = dialect.kinds();
+    let select = format!("SELECT number, signature FROM {kinds} WHERE kind = ");
+    let select = Statement::new(dialect, &select).with("", Param::Text(kind.clone()));
     let is_unclean = connection.within(Transaction::Writes, |connection| {
-        let known = match connection.first(&select)? {
-            None => None,
-            Some(mut known) => Some((known.integer()?, known.text()?)),
-        };
-        if let Some((number, known)) = &known
-            && *number == layout.number()
-            && (*known == signature || known == &unclean)
-        {
-            return Ok::<_, StorageError>(known == &unclean);
+        for mut known in connection.rows(&select)? {
+            let (number, known) = (known.integer()?, known.text()?);
+            let is_own = number == layout.number();
+            if is_own && (known == signature || known == unclean) {
+                return Ok::<_, StorageError>(known == unclean);
+            }
+            // Of other fields; all rows are written again in new tables. Other processes of a shared database may use
+            // theirs.
+            if is_own || dialect == Dialect::Sqlite {
+                drop_tables(connection, number)?;
+            }
         }
-        if let Some((number, _)) = &known {
-            // The fields have changed, so all rows are written again in new tables.
-            drop_tables(connection, *number)?;
-        }
-        let into = "kinds (number, kind, signature, version, history, change, synced, identity)";
-        let mut sql = Statement::new(dialect, &format!("INSERT INTO {into} VALUES ("));
+        let columns = "number, kind, signature, version, history, change, synced, identity";
+        let into = format!("INSERT INTO {kinds} ({columns}) VALUES (");
+        let mut sql = Statement::new(dialect, &into);
         let number = layout.number();
         let numbers = [0; 4].map(Param::Integer);
         let texts = [kind, written.clone()].map(Param::Text);
@@ -98,7 +119,7 @@ pub(super) fn open(connection: &mut dyn Connection, tables: &Tables) -> Result<(
     if is_unclean {
         // Outside the transaction: the plain text must not remain in free pages of the file.
         connection.scrub()?;
-        let clean = Statement::new(dialect, "UPDATE kinds SET signature = ")
+        let clean = Statement::new(dialect, &format!("UPDATE {kinds} SET signature = "))
             .with("", Param::Text(signature))
             .with(" WHERE number = ", Param::Integer(layout.number()));
         connection.within(Transaction::Writes, |connection| connection.execute(&clean))?;
@@ -112,7 +133,9 @@ pub(super) fn keep_only(
     kinds: &[String],
 ) -> Result<(), StorageError> {
     connection.within(Transaction::Writes, |connection| {
-        let all = Statement::new(connection.dialect(), "SELECT number, kind FROM kinds");
+        let dialect = connection.dialect();
+        let all = format!("SELECT number, kind FROM {}", dialect.kinds());
+        let all = Statement::new(dialect, &all);
         for mut known in connection.rows(&all)? {
             let (number, kind) = (known.integer()?, known.text()?);
             if !kinds.contains(&kind) {
@@ -123,28 +146,40 @@ pub(super) fn keep_only(
     })
 }
 
-/// Drops the tables of a kind, whatever its fields were.
-fn drop_tables(connection: &mut dyn Connection, number: i64) -> Result<(), StorageError> {
+/// Drops the tables with a number, whatever the fields of their kind were.
+pub(super) fn drop_tables(
+    connection: &mut dyn Connection,
+    number: i64,
+) -> Result<(), StorageError> {
     let dialect = connection.dialect();
-    let all = connection.rows(&Statement::new(dialect, dialect.tables()))?;
-    let own =
-        ["row", "json", "label", "owner", "word", "sealed"].map(|name| format!("{name}{number}"));
-    let many = format!("many{number}_");
-    for mut table in all {
+    for mut table in connection.rows(&Statement::new(dialect, dialect.tables()))? {
         let name = table.text()?;
-        // Their number depends on the former schema, which is not known any more.
-        if own.contains(&name) || name.starts_with(&many) {
+        // Their names depend on the former schema, which is not known any more.
+        if is_of(&name, number) {
             connection.run(&format!("DROP TABLE \"{name}\""))?;
         }
     }
-    let sql = Statement::new(dialect, "DELETE FROM kinds WHERE number = ");
+    let sql = format!("DELETE FROM {} WHERE number = ", dialect.kinds());
+    let sql = Statement::new(dialect, &sql);
     connection.execute(&sql.with("", Param::Integer(number)))?;
     Ok(())
 }
 
+/// Returns whether a table is one of those with a number, such as `row7` and `many7_5`.
+fn is_of(table: &str, number: i64) -> bool {
+    let after = table.trim_start_matches(|c: char| c.is_ascii_lowercase());
+    let Some(rest) = after.strip_prefix(&number.to_string()) else {
+        return false;
+    };
+    // Tables such as `word7_data` belong to SQLite's index `word7`, and are dropped with it.
+    rest.is_empty() || (rest.starts_with('_') && !table.starts_with("word"))
+}
+
 /// Returns the keys of encrypted kinds in their stored form.
 pub(super) fn keyring(connection: &mut dyn Connection) -> Result<Option<Vec<u8>>, StorageError> {
-    let sql = Statement::new(connection.dialect(), "SELECT stored FROM keyring");
+    let dialect = connection.dialect();
+    let sql = format!("SELECT stored FROM {} WHERE id = ", dialect.keyring());
+    let sql = Statement::new(dialect, &sql).with("", Param::Integer(connection.edition()));
     let stored = connection.first(&sql)?;
     stored.map(|mut stored| stored.bytes()).transpose()
 }
@@ -159,16 +194,40 @@ pub(super) fn replace_keyring(
 ) -> Result<bool, StorageError> {
     let bytes = |bytes: &[u8]| Param::Bytes(bytes.to_vec());
     let dialect = connection.dialect();
+    let (keyring, id) = (dialect.keyring(), Param::Integer(connection.edition()));
     let sql = match before {
-        None => {
-            let sql =
-                Statement::new(dialect, "INSERT INTO keyring VALUES (1, ").with("", bytes(stored));
+        None => Statement::new(dialect, &format!("INSERT INTO {keyring} VALUES ("))
+            .with("", id)
+            .with(", ", bytes(stored))
             // Another process may have stored its keys in between; then no row changes.
-            sql.with_end(") ON CONFLICT DO NOTHING")
-        }
-        Some(before) => Statement::new(dialect, "UPDATE keyring SET stored = ")
+            .with_end(") ON CONFLICT DO NOTHING"),
+        Some(before) => Statement::new(dialect, &format!("UPDATE {keyring} SET stored = "))
             .with("", bytes(stored))
-            .with(" WHERE stored = ", bytes(before)),
+            .with(" WHERE id = ", id)
+            .with(" AND stored = ", bytes(before)),
     };
     Ok(connection.execute(&sql)? == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_belong_to_their_number_alone() {
+        for table in ["row7", "json7", "word7", "many7_5", "sealed7"] {
+            assert!(is_of(table, 7), "{table}");
+        }
+        for table in [
+            "row77",
+            "row17",
+            "many77_7",
+            "many1_7",
+            "word7_data",
+            "lariat_tables",
+            "kinds",
+        ] {
+            assert!(!is_of(table, 7), "{table}");
+        }
+    }
 }

@@ -9,9 +9,13 @@ mod readers;
 mod rows;
 #[cfg(feature = "postgres")]
 mod turns;
+#[cfg(feature = "postgres")]
+mod unused;
 mod writer;
 
 pub(crate) use database::Database;
+#[cfg(feature = "postgres")]
+pub(crate) use kinds::edition;
 pub(crate) use kinds::tables;
 pub(crate) use reader::Tables;
 pub(crate) use readers::{Reader, Readers};

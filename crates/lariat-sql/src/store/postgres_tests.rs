@@ -8,10 +8,13 @@ use proptest::test_runner::TestRunner;
 use tokio::runtime::Runtime;
 
 use super::arbitrary::{access, change, query};
-use super::tests::{Stage, agree, keys as keys_of, new_keys, pages_go_on_behind_deep_metadata};
+use super::tests::{
+    Stage, agree, keys as keys_of, most_fields_have_tables, new_keys,
+    pages_go_on_behind_deep_metadata,
+};
 use super::{Database, Writer, associated_tests as associated};
 use crate::param::{Arg, Param};
-use crate::postgres::Postgres;
+use crate::postgres::{FORM, Postgres};
 use crate::query::field;
 use crate::read::Read;
 use crate::sql::{Connection, Dialect, Statement, StorageError, Transaction};
@@ -46,7 +49,7 @@ impl TestServer {
             .expect("options")
             .schema(&format!("t{number}"))
             .expect("a name");
-        Database::on_server(options, Duration::ZERO)
+        Database::on_server(options, Duration::ZERO, 0)
     }
 
     fn runner(cases: u32) -> TestRunner {
@@ -166,6 +169,13 @@ const SUMMARIES: [&str; 9] = [
 ];
 
 #[test]
+fn schema_with_the_most_fields_has_tables() {
+    let place = TestServer::new();
+    let _runtime = place.runtime.enter();
+    most_fields_have_tables(&place.schema());
+}
+
+#[test]
 fn paged_list_continues_behind_objects_with_too_deep_metadata() {
     let place = TestServer::new();
     let _runtime = place.runtime.enter();
@@ -181,7 +191,7 @@ fn put(connection: &mut dyn Connection) {
         .chain([0; 4].map(Arg::Integer))
         .chain([Arg::Null])
         .collect();
-    connection.insert("kinds", &[row]).expect("written");
+    connection.insert("kinds4", &[row]).expect("written");
 }
 
 #[test]
@@ -199,7 +209,7 @@ fn one_writes_until_another_takes_over() {
     assert!(one.commit().is_err());
     assert!(one.is_lost());
     let mut reader = database.open_to_read().unwrap();
-    let count = Statement::new(Dialect::Postgres, "SELECT count(*) FROM kinds");
+    let count = Statement::new(Dialect::Postgres, "SELECT count(*) FROM kinds4");
     let counted = reader.first(&count).unwrap().unwrap().integer();
     assert_eq!(counted.unwrap(), 0, "nothing is half written");
     other.begin(Transaction::Writes).unwrap();
@@ -220,7 +230,7 @@ fn a_superseded_writer_writes_nothing_and_returns_an_error() {
     assert!(writer.claim(false).unwrap());
     writer.beat().unwrap();
     // As another does whose lock a pool of connections has given to two.
-    place.server.sql("UPDATE t0.writer SET epoch = epoch + 1");
+    place.server.sql("UPDATE t0.writer4 SET epoch = epoch + 1");
     let error = writer.beat().unwrap_err();
     assert!(matches!(error, StorageError::Superseded), "{error}");
     assert!(writer.is_lost());
@@ -233,13 +243,79 @@ fn a_reader_cannot_write() {
     let database = place.schema();
     drop(database.open().unwrap());
     let mut reader = database.open_to_read().unwrap();
-    let error = reader.run("DELETE FROM kinds").unwrap_err().to_string();
+    let error = reader.run("DELETE FROM kinds4").unwrap_err().to_string();
     assert!(error.contains("read-only"), "{error}");
     assert!(!reader.claim(true).unwrap());
 }
 
 #[test]
-fn a_schema_of_something_else_or_of_another_form_is_refused() {
+fn tables_of_another_form_stay_until_no_process_uses_them() {
+    let place = TestServer::new();
+    let _runtime = place.runtime.enter();
+    let other = "CREATE SCHEMA t0;
+        CREATE TABLE t0.lariat_tables (number bigint PRIMARY KEY, used timestamptz NOT NULL);
+        CREATE TABLE t0.kinds77 (a int); CREATE TABLE t0.thing123_5 (a int); CREATE TABLE t0.thing1234 (a int);
+        INSERT INTO t0.lariat_tables SELECT unnest(ARRAY[77, 123, 1234]), now()";
+    place.server.sql(other);
+    let mut writer = Writer::open(&place.schema()).unwrap();
+    assert!(writer.claim(false).unwrap());
+    writer.touch(&[FORM]).unwrap();
+    assert!(!writer.drop_unused().unwrap(), "all are in use");
+    let earlier = "UPDATE t0.lariat_tables SET used = now() - interval '61 minutes'";
+    place.server.sql(&format!("{earlier} WHERE number <> 1234"));
+    writer.touch(&[FORM]).unwrap();
+    while writer.drop_unused().unwrap() {}
+    let tables = "SELECT string_agg(tablename, ' ' ORDER BY tablename) FROM pg_tables WHERE schemaname = 't0'";
+    assert_eq!(
+        place.server.sql(tables),
+        "keyring4 kinds4 lariat_tables thing1234 writer4"
+    );
+}
+
+#[test]
+fn tables_that_a_reader_has_are_dropped_later() {
+    let place = TestServer::new();
+    let _runtime = place.runtime.enter();
+    let database = place.schema();
+    let mut writer = Writer::open(&database).unwrap();
+    assert!(writer.claim(false).unwrap());
+    writer.touch(&[5]).unwrap();
+    let earlier = "CREATE TABLE t0.row5 (a int); UPDATE t0.lariat_tables SET used = now() - interval '61 minutes'";
+    place.server.sql(earlier);
+    let mut reader = database.open_to_read().unwrap();
+    reader.begin(Transaction::Reads).unwrap();
+    reader.run("SELECT * FROM row5").unwrap();
+    let error = writer.drop_unused().unwrap_err().to_string();
+    assert!(error.contains("lock timeout"), "{error}");
+    reader.roll_back();
+    writer.beat().unwrap();
+    assert!(writer.drop_unused().unwrap());
+    assert!(reader.run("SELECT * FROM row5").is_err());
+}
+
+#[test]
+fn each_edition_has_its_own_keys_and_writer() {
+    let place = TestServer::new();
+    let _runtime = place.runtime.enter();
+    let options = Postgres::new(&place.server.url()).unwrap();
+    let of = |edition| Database::on_server(options.clone(), Duration::ZERO, edition);
+    let (mut one, mut two) = (Writer::open(&of(1)).unwrap(), Writer::open(&of(2)).unwrap());
+    assert!(one.claim(false).unwrap() && two.claim(false).unwrap());
+    assert!(one.replace_keyring(None, b"one").unwrap());
+    assert_eq!(two.keyring().unwrap(), None);
+    assert!(two.replace_keyring(None, b"two").unwrap());
+    assert!(two.replace_keyring(Some(b"two"), b"three").unwrap());
+    assert!(!two.replace_keyring(Some(b"one"), b"four").unwrap());
+    assert_eq!(one.keyring().unwrap().unwrap(), b"one");
+    let mut other = Writer::open(&of(1)).unwrap();
+    assert!(!other.claim(false).unwrap(), "one of each writes");
+    assert!(other.claim(true).unwrap());
+    assert!(one.beat().is_err());
+    two.beat().unwrap();
+}
+
+#[test]
+fn schema_of_another_program_is_refused() {
     let place = TestServer::new();
     let _runtime = place.runtime.enter();
     place
@@ -247,14 +323,9 @@ fn a_schema_of_something_else_or_of_another_form_is_refused() {
         .sql("CREATE SCHEMA t0; CREATE TABLE t0.mine (a int)");
     let error = place.schema().open().err().unwrap().to_string();
     assert!(error.contains("give the cache one of its own"), "{error}");
-    let database = place.schema();
-    drop(database.open().unwrap());
-    place.server.sql("UPDATE t1.lariat_sql SET form = 9");
-    let error = database.open().err().unwrap().to_string();
-    assert!(error.contains("have form 9"), "{error}");
     place.server.sql("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0 LOCALE_PROVIDER 'libc'");
     let url = place.server.url().replace("/postgres?", "/latin?");
-    let latin = Database::on_server(Postgres::new(&url).unwrap(), Duration::ZERO);
+    let latin = Database::on_server(Postgres::new(&url).unwrap(), Duration::ZERO, 0);
     let error = latin.open().err().unwrap().to_string();
     assert!(
         error.contains("encoding LATIN1: create one with UTF8"),
@@ -267,7 +338,7 @@ fn a_parameter_of_another_type_is_an_error() {
     let place = TestServer::new();
     let _runtime = place.runtime.enter();
     let mut connection = place.schema().open().unwrap();
-    let sql = Statement::new(Dialect::Postgres, "SELECT kind FROM kinds WHERE kind = ");
+    let sql = Statement::new(Dialect::Postgres, "SELECT kind FROM kinds4 WHERE kind = ");
     let error = connection
         .rows(&sql.with("", Param::Integer(1)))
         .unwrap_err();

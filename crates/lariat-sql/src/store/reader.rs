@@ -107,8 +107,10 @@ fn revision(
     kind: &Gvk,
 ) -> Result<Revision, ReadError> {
     let unfilled = || ReadError::Unfilled { kind: kind.clone() };
-    let select = "SELECT version, history, change, synced FROM kinds WHERE number = ";
-    let sql = Statement::new(layout.dialect(), select).with("", Param::Integer(layout.number()));
+    let dialect = layout.dialect();
+    let kinds = dialect.kinds();
+    let select = format!("SELECT version, history, change, synced FROM {kinds} WHERE number = ");
+    let sql = Statement::new(dialect, &select).with("", Param::Integer(layout.number()));
     let mut stored = connection.first(&sql)?.ok_or_else(unfilled)?;
     let (version, history) = (stored.integer()?, stored.integer()?);
     let (change, synced) = (stored.integer()?, stored.integer()?);

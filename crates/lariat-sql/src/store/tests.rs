@@ -17,7 +17,7 @@ use crate::op::Op;
 use crate::query::{Others, Plan, Query, Scope, View, field, label};
 use crate::read::Read;
 use crate::row::Row;
-use crate::schema::Schema;
+use crate::schema::{MOST_FIELDS, Schema};
 use crate::sealed::Keys;
 use crate::sql::Connection;
 
@@ -65,9 +65,12 @@ impl Stage {
     }
 
     pub(super) fn on(database: &Database, keys: Option<&Keys>) -> Self {
-        let schema = schema();
+        Self::of(database, schema(), keys)
+    }
+
+    fn of(database: &Database, schema: Schema, keys: Option<&Keys>) -> Self {
         let mut writer = Writer::open(database).unwrap();
-        let (layout, sealed) = tables(database.dialect(), &schema, keys);
+        let (layout, sealed) = tables(database, &schema, keys);
         let tables = Tables {
             layout,
             schema: schema.clone(),
@@ -171,6 +174,33 @@ impl Stage {
         rows.sort_by(|one, other| plan.compare(&self.schema, one, other, Others::default()));
         rows.iter().map(|row| row.key.as_str().to_owned()).collect()
     }
+}
+
+/// Checks that the tables of a schema with the most fields can be made, written and read.
+pub(super) fn most_fields_have_tables(database: &Database) {
+    for end in ["", "[*]"] {
+        let fields = (0..MOST_FIELDS - 4).map(|number| {
+            let path = format!("spec.f{number}{end}");
+            Field::path(&path, FieldType::Natural).unwrap().searchable()
+        });
+        let schema = Schema::new(Gvk::new("", "v1", "Thing"), fields).unwrap();
+        let mut stage = Stage::of(database, schema, None);
+        let value = if end.is_empty() { r#""v""# } else { r#"["v"]"# };
+        let spec = (0..MOST_FIELDS - 4).map(|number| format!(r#""f{number}":{value}"#));
+        let spec = spec.collect::<Vec<_>>().join(",");
+        let json = format!(
+            r#"{{"apiVersion":"v1","kind":"Thing","metadata":{{"name":"a","uid":"u"}},"spec":{{{spec}}}}}"#
+        );
+        stage.put(json.as_bytes());
+        let last = field(&format!("spec.f{}{end}", MOST_FIELDS - 5));
+        let query = Query::new().filter(last.equals("v")).search("v");
+        assert_eq!(keys(&stage.answer(&query)), ["a"]);
+    }
+}
+
+#[test]
+fn schema_with_the_most_fields_has_tables() {
+    most_fields_have_tables(&Database::in_memory());
 }
 
 /// Checks that lists go on behind objects whose metadata is nested too deep for the parser.

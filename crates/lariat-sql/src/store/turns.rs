@@ -17,11 +17,15 @@ impl Writer {
         self.connection.claim(by_force)
     }
 
-    /// Marks all other kinds as not synced, because they are not written any more.
+    /// Marks all other kinds as not synced.
+    ///
+    /// Those of replicas with other kinds or fields are not written while this process leads.
     pub(crate) fn disown(&mut self, own: Vec<i64>) -> Result<(), StorageError> {
         self.connection.within(Transaction::Writes, |connection| {
-            let update = "UPDATE kinds SET synced = 0 WHERE synced <> 0 AND NOT number";
-            let mut sql = Statement::new(connection.dialect(), update);
+            let dialect = connection.dialect();
+            let kinds = dialect.kinds();
+            let update = format!("UPDATE {kinds} SET synced = 0 WHERE synced <> 0 AND NOT number");
+            let mut sql = Statement::new(dialect, &update);
             sql.among(List::Integers(own));
             connection.execute(&sql).map(drop)
         })
@@ -46,9 +50,11 @@ pub(crate) struct Stored {
 
 /// Returns the stored state of all kinds.
 fn stored(connection: &mut dyn Connection) -> Result<Vec<Stored>, StorageError> {
-    let sql = "SELECT number, kind, version, history, change, synced FROM kinds";
+    let dialect = connection.dialect();
+    let kinds = dialect.kinds();
+    let sql = format!("SELECT number, kind, version, history, change, synced FROM {kinds}");
     let kinds = connection
-        .rows(&Statement::new(connection.dialect(), sql))?
+        .rows(&Statement::new(dialect, &sql))?
         .into_iter()
         .map(|mut kind| {
             let (number, name, version) = (kind.integer()?, kind.text()?, kind.integer()?);

@@ -133,9 +133,11 @@ fn note(
     reached: Option<(Reached, Option<&str>)>,
 ) -> Result<(), StorageError> {
     let number = Param::Integer(number);
-    let statement = |text| Statement::new(connection.dialect(), text);
+    let dialect = connection.dialect();
+    let kinds = dialect.kinds();
+    let update = |text| Statement::new(dialect, &format!("UPDATE {kinds} SET {text}"));
     let sql = match reached {
-        Some((reached, identity)) => statement("UPDATE kinds SET synced = 1, version = ")
+        Some((reached, identity)) => update("synced = 1, version = ")
             .with("", Param::Integer(reached.version.cast_signed()))
             .with(", history = ", Param::Integer(reached.history.into()))
             .with(", change = ", Param::Integer(reached.change.cast_signed()))
@@ -143,8 +145,7 @@ fn note(
             .with(" WHERE number = ", number),
         // The rows are between two states now, so readers must not use them.
         None if has_changed => {
-            statement("UPDATE kinds SET synced = 0 WHERE synced <> 0 AND number = ")
-                .with("", number)
+            update("synced = 0 WHERE synced <> 0 AND number = ").with("", number)
         }
         None => return Ok(()),
     };

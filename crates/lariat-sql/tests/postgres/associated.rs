@@ -47,7 +47,7 @@ async fn a_part_of_the_other_kind_is_not_asked_and_all_of_it_is_again() {
         .namespaces(["default"])
         .filter(associated("of", field("metadata.name")).exists());
     let set = |synced: u8| {
-        let sql = format!("UPDATE lariat.kinds SET synced = {synced} WHERE kind = 'v1 Namespace'");
+        let sql = format!("UPDATE lariat.kinds4 SET synced = {synced} WHERE kind = 'v1 Namespace'");
         stage.server.sql(&sql);
     };
     set(0);

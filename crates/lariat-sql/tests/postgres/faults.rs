@@ -71,7 +71,7 @@ async fn a_query_that_takes_too_long_is_an_error_that_says_so() {
     assert_eq!(process.names(&version).await, ["one"]);
     // Another program has locked what it reads.
     let mut locker = Command::new("psql");
-    let lock = "BEGIN; LOCK TABLE lariat.keyring, lariat.kinds; SELECT pg_sleep(60)";
+    let lock = "BEGIN; LOCK TABLE lariat.keyring4, lariat.kinds4; SELECT pg_sleep(60)";
     let mut locker = locker
         .args(["-d", &stage.server.url(), "-c", lock])
         .stdout(Stdio::null())

@@ -17,10 +17,10 @@ const WRITES: &str = "LARIAT_TEST_POSTGRES";
 /// Starts a child, and waits until it has written some time, which differs from round to round.
 async fn child(stage: &Stage, round: u64) -> Child {
     let number = |sql: &str| -> u64 { stage.server.sql(sql).parse().expect("a number") };
-    let exists = "SELECT count(*) FROM pg_tables WHERE tablename = 'kinds'";
+    let exists = "SELECT count(*) FROM pg_tables WHERE tablename = 'kinds4'";
     let epoch = || match number(exists) {
         0 => 0,
-        _ => number("SELECT epoch FROM lariat.writer"),
+        _ => number("SELECT coalesce(max(epoch), 0) FROM lariat.writer4"),
     };
     let before = epoch();
     // It ends with this process, whatever becomes of that.
@@ -33,7 +33,7 @@ async fn child(stage: &Stage, round: u64) -> Child {
         .stdout(Stdio::null());
     let child = child.spawn().expect("started");
     // The one before has written nothing since it began.
-    let changes = "SELECT coalesce(sum(change), 0) FROM lariat.kinds";
+    let changes = "SELECT coalesce(sum(change), 0) FROM lariat.kinds4";
     while epoch() == before || number(changes) < 20 * round {
         time::sleep(Duration::from_millis(5)).await;
     }

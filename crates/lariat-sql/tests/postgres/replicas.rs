@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use lariat_lease::{Elector, Lease};
+use lariat_lease::{Elector, Leadership, Lease};
 use lariat_sql::{Query, WatchError, field};
 use serde_json::json;
 use tokio::task::JoinSet;
+use tokio::time;
 use tokio_util::sync::CancellationToken;
 
-use crate::stage::{Stage, red};
+use crate::stage::{Stage, red, schema};
 
 #[tokio::test]
 async fn one_writes_and_all_answer_the_same() {
@@ -198,8 +199,40 @@ async fn no_reader_sees_a_part_of_what_a_new_writer_writes() {
     assert!(second.sql.is_writing());
 }
 
+/// An elector of the test's Lease, with a task that runs it until it is stopped.
+struct Leader {
+    elector: Leadership,
+    stop: CancellationToken,
+    run: JoinSet<()>,
+}
+
+impl Leader {
+    fn start(stage: &Stage, identity: &str) -> Self {
+        let lease = Lease::new("fleet").identity(identity);
+        let elector = Elector::new(stage.cluster.client(), lease).expect("it is valid");
+        let leadership = elector.leadership();
+        let (stop, mut run) = (CancellationToken::new(), JoinSet::new());
+        let stopped = stop.clone().cancelled_owned();
+        run.spawn(async move { elector.run(stopped).await.expect("it ended") });
+        Self {
+            elector: leadership,
+            stop,
+            run,
+        }
+    }
+
+    async fn stop(mut self) {
+        self.stop.cancel();
+        self.run
+            .join_next()
+            .await
+            .expect("it ran")
+            .expect("no panic");
+    }
+}
+
 #[tokio::test]
-async fn a_kind_that_is_written_no_more_is_not_answered() {
+async fn kind_that_the_leader_does_not_keep_is_not_answered() {
     let stage = Stage::new().await;
     let version = stage.create("one", red()).await;
     let old = stage.start().await;
@@ -213,8 +246,10 @@ async fn a_kind_that_is_written_no_more_is_not_answered() {
     let reader = reader.expect("started");
     assert_eq!(reader.names(&version).await, ["one"]);
     old.stop().await;
+    let leader = Leader::start(&stage, "without");
+    let options = stage.options().written_by_leader(leader.elector.clone());
     let factory = lariat_cache::SharedCacheFactory::new(stage.cluster.client());
-    let without = lariat_sql::SqlCache::builder(&factory).in_postgres(stage.options());
+    let without = lariat_sql::SqlCache::builder(&factory).in_postgres(options);
     let without = without.start().await.expect("started");
     while reader.maps.query(&Query::new()).await.is_ok() {}
     assert!(without.is_writing());
@@ -224,32 +259,121 @@ async fn a_kind_that_is_written_no_more_is_not_answered() {
         .await
         .expect_err("it may be old")
         .to_string();
-    assert!(error.contains("does not keep it"), "{error}");
+    assert!(
+        error.contains("leads and keeps other kinds or fields"),
+        "{error}"
+    );
+    without.stop().await;
+    leader.stop().await;
+}
+
+/// Counts the tables of rows, one for each kind of each sort of replicas.
+fn row_tables(stage: &Stage) -> String {
+    let sql =
+        "SELECT count(*) FROM pg_tables WHERE schemaname = 'lariat' AND tablename ~ '^row[0-9]+$'";
+    stage.server.sql(sql)
 }
 
 #[tokio::test]
-async fn a_replica_with_other_fields_says_so_until_it_writes() {
+async fn replicas_with_other_fields_answer_side_by_side() {
+    let stage = Stage::new().await;
+    stage.create("one", red()).await;
+    let old = stage.start().await;
+    old.becomes(true).await;
+    let new = || stage.start_kind(schema("data.size"), stage.options(), |builder| builder);
+    let first = new().await.expect("started");
+    first.becomes(true).await;
+    let second = new().await.expect("started");
+    for round in 0..2 {
+        let name = format!("round-{round}");
+        let sized = json!({"color": "red", "size": "1"});
+        let version = stage.create(&name, sized).await;
+        let by_size = || Query::new().filter(field("data.size").exists());
+        assert_eq!(old.names(&version).await.len(), 2 + round);
+        for process in [&first, &second] {
+            let answer = process.at(by_size(), &version).await;
+            assert_eq!(answer.objects.len(), 1 + round);
+        }
+        assert!(old.sql.is_writing() && first.sql.is_writing());
+        assert!(!second.sql.is_writing());
+    }
+    assert_eq!(row_tables(&stage), "2");
+    // As a rolling update ends.
+    first.stop().await;
+    old.stop().await;
+    let version = stage.create("last", json!({"size": "2"})).await;
+    let answer = second.at(Query::new(), &version).await;
+    assert_eq!(answer.objects.len(), 4);
+    // And as it is undone.
+    let old = stage.start().await;
+    assert_eq!(old.names(&version).await, ["one", "round-0", "round-1"]);
+    assert_eq!(row_tables(&stage), "2");
+}
+
+#[tokio::test]
+async fn tables_of_followers_with_other_fields_outlast_a_leader() {
+    let stage = Stage::new().await;
+    let version = stage.create("one", red()).await;
+    let start = async |path: &str, leader: &Leader| {
+        let options = stage.options().written_by_leader(leader.elector.clone());
+        let started = stage.start_kind(schema(path), options, |builder| builder);
+        started.await.expect("started")
+    };
+    let leader = Leader::start(&stage, "a");
+    let old = start("data.color", &leader).await;
+    assert_eq!(old.names(&version).await, ["one"]);
+    let next = Leader::start(&stage, "b");
+    let new = start("data.size", &next).await;
+    leader.stop().await;
+    new.becomes(true).await;
+    old.becomes(false).await;
+    new.at(Query::new(), &version).await;
+    assert_eq!(row_tables(&stage), "2");
+    let leader = Leader::start(&stage, "c");
+    let again = start("data.color", &leader).await;
+    next.stop().await;
+    again.becomes(true).await;
+    let version = stage.create("two", red()).await;
+    // Written again, and read by the one that follows now.
+    assert_eq!(again.names(&version).await, ["one", "two"]);
+    assert_eq!(old.names(&version).await, ["one", "two"]);
+    assert_eq!(row_tables(&stage), "2");
+    leader.stop().await;
+}
+
+#[tokio::test]
+async fn tables_that_no_replica_used_for_an_hour_are_dropped() {
     let stage = Stage::new().await;
     let version = stage.create("one", red()).await;
     let old = stage.start().await;
     assert_eq!(old.names(&version).await, ["one"]);
-    let factory = lariat_cache::SharedCacheFactory::new(stage.cluster.client());
-    let builder = lariat_sql::SqlCache::builder(&factory).kind(crate::stage::schema("data.size"));
-    let builder = builder
-        .in_postgres(stage.options())
-        .wait_timeout(Duration::from_millis(300));
-    let new = builder.start().await.expect("started");
-    factory.start();
-    let maps = new.kind(&crate::stage::kind()).expect("it has the kind");
-    let error = maps
-        .query(&Query::new())
-        .await
-        .expect_err("of other fields")
-        .to_string();
-    assert!(error.contains("keeps other fields of it"), "{error}");
     old.stop().await;
-    while maps.query(&Query::new()).await.is_err() {}
-    let sized = Query::new().filter(field("data.size").exists());
-    assert_eq!(maps.query(&sized).await.expect("answered").objects.len(), 0);
+    let new = stage
+        .start_kind(schema("data.size"), stage.options(), |builder| builder)
+        .await
+        .expect("started");
+    new.becomes(true).await;
+    new.at(Query::new(), &version).await;
+    assert_eq!(row_tables(&stage), "2", "they were used just now");
     new.stop().await;
+    let earlier = "UPDATE lariat.lariat_tables SET used = now() - interval '61 minutes'";
+    stage.server.sql(earlier);
+    // Those that it uses are its own again before it looks.
+    let new = stage
+        .start_kind(schema("data.size"), stage.options(), |builder| builder)
+        .await
+        .expect("started");
+    let numbers =
+        "SELECT count(*) FROM lariat.lariat_tables WHERE used < now() - interval '1 hour'";
+    while stage.server.sql(numbers) == "2" || row_tables(&stage) == "2" {
+        time::sleep(Duration::from_millis(20)).await;
+    }
+    let version = stage.create("two", red()).await;
+    assert_eq!(new.at(Query::new(), &version).await.objects.len(), 2);
+    assert_eq!(row_tables(&stage), "1");
+    let labels =
+        "SELECT count(*) FROM pg_tables WHERE schemaname = 'lariat' AND tablename ~ '^label'";
+    assert_eq!(stage.server.sql(labels), "1");
+    let old = stage.start().await;
+    assert_eq!(old.names(&version).await, ["one", "two"], "made again");
 }

@@ -7,7 +7,7 @@ use kube::api::{Api, PostParams};
 use lariat_cache::SharedCacheFactory;
 use lariat_core::Gvk;
 use lariat_seal::{LocalKeys, Sealing};
-use lariat_sql::{Query, Schema, SqlCache, SqlError, label};
+use lariat_sql::{Field, FieldType, Query, Schema, SqlCache, SqlError, label};
 use serde_json::json;
 
 use crate::stage::Stage;
@@ -20,12 +20,20 @@ fn secrets() -> Gvk {
 }
 
 async fn start(stage: &Stage, seed: u8) -> Result<(SharedCacheFactory, SqlCache), SqlError> {
+    start_with(stage, seed, []).await
+}
+
+async fn start_with<const N: usize>(
+    stage: &Stage,
+    seed: u8,
+    fields: [Field; N],
+) -> Result<(SharedCacheFactory, SqlCache), SqlError> {
     let key = LocalKeys::from_bytes(&std::array::from_fn::<u8, 32, _>(|place| {
         seed.wrapping_mul(31).wrapping_add(place as u8)
     }));
     let key = key.expect("a key");
     let factory = SharedCacheFactory::new(stage.cluster.client());
-    let schema = Schema::new(secrets(), []).expect("a schema");
+    let schema = Schema::new(secrets(), fields).expect("a schema");
     let builder = SqlCache::builder(&factory)
         .kind(schema)
         .in_postgres(stage.options());
@@ -101,4 +109,29 @@ async fn secrets_are_on_no_server_without_a_key() {
         .in_postgres(stage.options());
     let error = builder.start().await.err();
     assert!(matches!(error, Some(SqlError::NoKey { .. })));
+}
+
+#[tokio::test]
+async fn replicas_with_other_fields_have_keys_of_their_own() {
+    let stage = Stage::new().await;
+    let version = create(&stage, "a").await;
+    let old = start(&stage, 1).await.expect("started");
+    assert_eq!(count(&old.1, &version).await, 1);
+    let new = start_with(
+        &stage,
+        1,
+        [Field::path("type", FieldType::Text).expect("a path")],
+    );
+    let new = new.await.expect("started");
+    assert_eq!(count(&new.1, &version).await, 1);
+    new.1.rotate_data_key().await.expect("rotated");
+    let version = create(&stage, "b").await;
+    for process in [&old, &new] {
+        assert_eq!(count(&process.1, &version).await, 2);
+        assert!(process.1.is_writing());
+    }
+    assert_eq!(
+        stage.server.sql("SELECT count(*) FROM lariat.keyring4"),
+        "2"
+    );
 }
