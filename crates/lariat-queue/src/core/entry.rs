@@ -234,6 +234,12 @@ impl<P: Payload> KeyEntry<P> {
         delayed.any(|delayed| delayed.deadline == deadline)
     }
 
+    /// Returns whether a delay has ended that has not been released yet.
+    pub(super) fn is_overdue(&self, now: Stamp) -> bool {
+        let mut delayed = self.delayed().iter();
+        delayed.any(|delayed| delayed.deadline.at <= now)
+    }
+
     /// Returns whether this is the earliest deadline of the entry.
     pub(super) fn is_next(&self, deadline: Deadline) -> bool {
         let deadlines = self.delayed().iter().map(|delayed| delayed.deadline);

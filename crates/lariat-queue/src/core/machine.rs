@@ -66,9 +66,10 @@ pub struct QueueCore<K, P> {
     pub(super) released: u64,
 }
 
-/// How many delays one `get` may end.
+/// How many delays `get`, `has_ready` and `stats` may end.
 ///
-/// The bound keeps the lock short when many delays end at the same time.
+/// The bound keeps the lock short when many delays end at the same time. There is none where all of them count: at the
+/// begin of a drain, and when a key is delayed again whose delay has ended.
 const MOST_RELEASED: usize = 256;
 
 /// How many dequeues are prefetched together.
@@ -203,7 +204,9 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         }
         // While all workers are busy, expired delays stay in the heap. A delay that has ended is due; it must not count
         // as the earlier one of two delays, or the later one would end with it.
-        self.release_expired(now);
+        if self.entries[slot].value.is_overdue(now) {
+            self.release_expired(now);
+        }
         // All lanes together are a single delay, of `LaneId::WHOLE`. Single lanes are delayed one by one, each with a
         // copy of the payload, because they may become due at different times.
         for lane in add.lanes.ids() {
@@ -422,7 +425,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         // Delays are released only if nothing is ready: the answer is the same, and the common case is cheap.
         if self.ready.is_empty() {
             let now = self.clock.stamp(now);
-            self.release_expired(now);
+            self.release_at_most(MOST_RELEASED, now);
         }
         !self.ready.is_empty()
     }
@@ -492,11 +495,11 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
 
     /// Returns the metrics of the queue at this moment.
     ///
-    /// Delays that have ended are queued first, so that they count as ready.
+    /// Delays that have ended are queued first, so that they count as ready; at most 256 per call.
     #[must_use]
     pub fn stats(&mut self, now: Instant) -> QueueStats {
         let now = self.clock.stamp(now);
-        self.release_expired(now);
+        self.release_at_most(MOST_RELEASED, now);
         let processing = self.processing.count();
         QueueStats {
             // Whatever is neither ready nor in processing is delayed or deferred.

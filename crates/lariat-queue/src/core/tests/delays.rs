@@ -186,3 +186,21 @@ fn a_portion_ends_with_a_key_that_is_ready() {
     );
     assert_eq!(processing.len(), 999);
 }
+
+#[test]
+fn delays_that_end_together_are_queued_in_pieces() {
+    let mut bench = Bench::new();
+    let keys = ('\u{4e00}'..).take(1000);
+    keys.for_each(|key| bench.add_with(key, Add::after(SECOND)));
+    bench.advance(SECOND);
+    bench.add_with('a', Add::after(SECOND));
+    assert_eq!(bench.queue.len(), 0);
+    assert!(bench.queue.has_ready(bench.now));
+    assert_eq!(bench.queue.len(), 256);
+    assert_eq!(bench.queue.stats(bench.now).depth(), 512);
+    let first = bench.get().expect("keys are due");
+    assert_eq!((first.key, bench.queue.len()), ('\u{4e00}', 767));
+    // A key whose own delay has ended is delayed again: all that ended before it is queued before it.
+    bench.add_with('\u{51e7}', Add::after(SECOND));
+    assert_eq!(bench.queue.len(), 999);
+}

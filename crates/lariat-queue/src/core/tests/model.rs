@@ -82,7 +82,9 @@ impl Model {
             self.mark_dirty(key, lanes, what);
             self.line_up(key);
         } else {
-            self.expire();
+            if self.is_overdue(key) {
+                self.expire();
+            }
             for lane in lanes {
                 self.delay((key, *lane, kept), self.now + after, what.clone());
             }
