@@ -52,6 +52,9 @@ pub(crate) struct Follower {
     make: Box<dyn Fn() -> NewHandler + Send + Sync>,
     register: Register,
     until: Option<CancellationToken>,
+    /// Locked while a kind is added, which may wait for a task that publishes a change.
+    adding: Mutex<()>,
+    /// Locked briefly: a subscriber of a cache may ask for the kinds while it is called.
     kinds: Mutex<BTreeMap<Gvk, Followed>>,
     ended: CancellationToken,
 }
@@ -87,6 +90,7 @@ impl Follower {
             wanted,
             make,
             register,
+            adding: Mutex::default(),
             kinds: Mutex::default(),
             ended: CancellationToken::new(),
         }
@@ -174,24 +178,22 @@ impl Follower {
 
     /// Registers the handler for a kind, unless it is registered there.
     fn add(&self, factory: &Arc<dyn Follows>, kind: &ResourceKind) {
-        let mut kinds = self.kinds.lock();
         // `take_all` cancels `ended`, and then takes the kinds under this lock. So either it takes the kind that is
         // added here, or nothing is added.
+        let _adding = self.adding.lock();
         if self.has_ended() {
             return;
         }
-        if let Some(followed) = kinds.get_mut(kind.gvk()) {
-            followed.gone_since = None;
-            if followed.resource != *kind {
-                tracing::info!(kind = %kind.gvk(), plural = kind.plural(), "kind is served under another resource name now");
-                followed.slot.replace_resource(kind);
-                followed.resource = kind.clone();
+        let known = match self.kinds.lock().get_mut(kind.gvk()) {
+            Some(followed) => {
+                followed.served_as(kind);
+                if followed.handler.is_ok() {
+                    return;
+                }
+                true
             }
-            if followed.handler.is_ok() {
-                return;
-            }
-        }
-        let known = kinds.contains_key(kind.gvk());
+            None => false,
+        };
         let slot = Arc::clone(factory).slot(kind.gvk().clone());
         // The slot may have been created with an older resource than the one that discovery has returned.
         slot.replace_resource(kind);
@@ -210,7 +212,9 @@ impl Follower {
             resource: kind.clone(),
             gone_since: None,
         };
-        kinds.insert(kind.gvk().clone(), followed);
+        let before = self.kinds.lock().insert(kind.gvk().clone(), followed);
+        // After unlocking, because it may hold the last handle of a slot.
+        drop(before);
     }
 
     /// Removes and returns the kinds that are no longer served or selected.
@@ -264,9 +268,9 @@ impl Follower {
         if let Some(factory) = self.factory.upgrade() {
             factory.forget_followers();
         }
-        let kinds: Vec<Followed> = std::mem::take(&mut *self.kinds.lock())
-            .into_values()
-            .collect();
+        let _adding = self.adding.lock();
+        let kinds = std::mem::take(&mut *self.kinds.lock());
+        let kinds: Vec<Followed> = kinds.into_values().collect();
         kinds.iter().for_each(Followed::remove);
         kinds
     }
@@ -295,6 +299,16 @@ fn has_other_version(served_kinds: &ServedKinds, gvk: &Gvk) -> bool {
 }
 
 impl Followed {
+    /// Records that the kind is served, and under which resource name.
+    fn served_as(&mut self, kind: &ResourceKind) {
+        self.gone_since = None;
+        if self.resource != *kind {
+            tracing::info!(kind = %kind.gvk(), plural = kind.plural(), "kind is served under another resource name now");
+            self.slot.replace_resource(kind);
+            self.resource = kind.clone();
+        }
+    }
+
     /// Deregisters the handler without waiting for running calls.
     fn remove(&self) {
         if let Ok(registration) = &self.handler {

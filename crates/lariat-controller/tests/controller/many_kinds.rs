@@ -13,6 +13,7 @@ use lariat_controller::{Context, HandlerOptions, Outcome};
 use lariat_core::Gvk;
 use parking_lot::Mutex;
 use serde_json::json;
+use tokio::sync::oneshot;
 use tokio::time;
 
 use crate::bench::{Bench, SECOND, settle};
@@ -419,4 +420,76 @@ async fn blind_kind_keeps_the_handler_of_all_kinds_for_its_objects() {
     time::sleep(600 * SECOND).await;
     assert_eq!(registration.kinds(), [Gvk::new("demo.dev", "v2", "Widget")]);
     assert_eq!(seen.of("Widget")[3..], [("default/a".into(), true)]);
+}
+
+/// A subscriber that is called while a kind is added asks for the kinds.
+struct AsksForKinds {
+    registration: Arc<Mutex<Option<lariat_controller::KindsRegistration>>>,
+    adding: Mutex<std::sync::mpsc::Receiver<()>>,
+    answer: Mutex<Option<oneshot::Sender<usize>>>,
+}
+
+impl lariat_cache::Subscriber for AsksForKinds {
+    fn changed(&self, _: &[lariat_cache::Change]) {
+        let Some(answer) = self.answer.lock().take() else {
+            return;
+        };
+        let _ = self
+            .adding
+            .lock()
+            .recv_timeout(std::time::Duration::from_secs(30));
+        let kinds = self
+            .registration
+            .lock()
+            .as_ref()
+            .map(|registration| registration.kinds().len());
+        let _ = answer.send(kinds.unwrap_or_default());
+    }
+}
+
+/// A handler that says when its options are read, which happens once for each kind that is added.
+struct SaysWhenAdded(Mutex<std::sync::mpsc::Sender<()>>);
+
+impl lariat_controller::Handler<Metadata> for SaysWhenAdded {
+    async fn handle(&self, _: Context<Metadata>) -> lariat_controller::HandlerResult {
+        Ok(Outcome::done())
+    }
+
+    fn options(&self) -> HandlerOptions {
+        let _ = self.0.lock().send(());
+        HandlerOptions::default()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn subscriber_asks_for_the_kinds_while_its_kind_is_added() {
+    let bench = Bench::new().await;
+    let (added, adding) = std::sync::mpsc::channel();
+    let (answer, answered) = oneshot::channel();
+    let registration = bench
+        .factory
+        .for_all_kinds(|kind| kind.gvk().kind() == "ConfigMap")
+        .view()
+        .register_handler("audit", SaysWhenAdded(Mutex::new(added)))
+        .unwrap();
+    // The options were read for the registration as well.
+    while adding.try_recv().is_ok() {}
+    let registration = Arc::new(Mutex::new(Some(registration)));
+    bench.create("a").await;
+    let informer = bench.config_maps.cache().informer().optional();
+    let _subscription = informer.subscribe(Arc::new(AsksForKinds {
+        registration: Arc::clone(&registration),
+        adding: Mutex::new(adding),
+        answer: Mutex::new(Some(answer)),
+    }));
+    bench.start().await;
+    let kinds = time::timeout(60 * SECOND, answered).await;
+    assert_eq!(
+        kinds
+            .expect("it does not wait for itself")
+            .expect("it was asked"),
+        0
+    );
+    let registration = registration.lock().take().expect("it is there");
+    registration.deregister().await;
 }
