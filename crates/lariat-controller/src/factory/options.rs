@@ -59,6 +59,15 @@ impl Election {
         }
     }
 
+    /// Returns namespace and name of the lease, for errors.
+    pub(super) fn lease(&self) -> String {
+        match self {
+            Self::Leader(elector) => elector.leadership().lease().to_owned(),
+            Self::Ring(member) => member.leadership().lease().to_owned(),
+            Self::Invalid(_) => String::new(),
+        }
+    }
+
     /// Resets the leadership to standby, before a run waits for it.
     pub(super) fn standby(&self) {
         match self {

@@ -1,9 +1,12 @@
 //! A run of a factory, from start to stop.
 
+use std::any::Any;
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use lariat_cache::SharedClientFactory;
 use lariat_lease::LeaseError;
 use tokio::runtime::Handle;
@@ -18,6 +21,7 @@ use crate::apart::{self, run_apart};
 use crate::controller::{ControllerCore, Doing, RunningController, Slot, Stopping};
 use crate::error::{StopError, Unfinished};
 use crate::many::Follower;
+use crate::panics;
 
 /// The tasks of a factory between a start and a stop: controllers, followers of kinds, and the election.
 ///
@@ -126,7 +130,7 @@ impl FactoryRun {
         let tasks = TaskTracker::new();
         let (election, stop) = (election.clone(), release.clone().cancelled_owned());
         let (ended, expired) = (lost.clone(), expire.clone());
-        let watched = Arc::clone(&self.watched);
+        let (watched, lease) = (Arc::clone(&self.watched), election.lease());
         // The connections of the handlers are driven by tasks of their runtime, which may be blocked.
         let separate = apart::is_apart().then(|| clients.clone());
         let elected = async move {
@@ -142,7 +146,12 @@ impl FactoryRun {
                     Election::Invalid(error) => Err(error.clone()),
                 }
             };
-            if let Some(Err(error)) = expired.run_until_cancelled(run).await {
+            // Uncaught, a panic would leave a process that handles nothing any more and says so nowhere.
+            let run = AssertUnwindSafe(run).catch_unwind();
+            let ending = expired.run_until_cancelled(run).await;
+            let ending =
+                ending.map(|ending| ending.unwrap_or_else(|panic| Err(panicked(&lease, &*panic))));
+            if let Some(Err(error)) = ending {
                 let error = explained(error, watched.culprit());
                 // Set before the cancellation, so that tasks that it wakes find the reason.
                 let is_first = ended.reason.set(error).is_ok();
@@ -313,6 +322,16 @@ impl FactoryRun {
             .iter()
             .for_each(|each| each.core.activity().clear());
         unfinished
+    }
+}
+
+/// Returns the error of an election that panicked.
+///
+/// The lease is lost with it: nothing renews it any more.
+fn panicked(lease: &str, panic: &(dyn Any + Send)) -> LeaseError {
+    LeaseError::Lost {
+        lease: lease.to_owned(),
+        reason: format!("its renewal panicked: {}", panics::message(panic)),
     }
 }
 

@@ -1,6 +1,8 @@
 //! Factories that elect a leader.
 
+use std::cell::Cell;
 use std::pin::pin;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -299,4 +301,35 @@ async fn a_stop_that_drops_calls_lets_the_lease_expire() {
     let three = Replica::start(&bench.cluster, "three");
     sleep(SECOND).await;
     assert!(three.leads());
+}
+
+/// The panic ended the election alone: the process went on without a lease, without calls and without an error.
+#[tokio::test(start_paused = true)]
+async fn election_that_panics_ends_the_run_with_the_reason() {
+    let (breaks, is_broken) = (Rc::new(Cell::new(false)), Rc::new(Cell::new(false)));
+    let (when, was) = (Rc::clone(&breaks), Rc::clone(&is_broken));
+    let _wall = lariat_core::clock::simulate(move || {
+        if when.take() {
+            was.set(true);
+            panic!("the wall clock is broken");
+        }
+        std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1 << 30)
+    });
+    let bench = Bench::new().await;
+    let mut one = Replica::start(&bench.cluster, "one");
+    sleep(10 * SECOND).await;
+    assert!(one.leads());
+    // Nothing else reads the wall clock now: the next to do so is the renewal.
+    breaks.set(true);
+    let ended = tokio::time::timeout(30 * SECOND, one.ended()).await;
+    assert!(is_broken.get());
+    let error = ended
+        .expect("the run ends")
+        .expect_err("it has lost its lease");
+    let text = lariat_core::describe(&error);
+    assert!(text.contains("default/"), "{text}");
+    assert!(
+        text.contains("its renewal panicked: the wall clock is broken"),
+        "{text}"
+    );
 }
