@@ -294,9 +294,9 @@ impl<K: View> Cache<K> {
     /// for each state of an object, by the task that changes the cache and under its lock: it must be quick, and must
     /// not read this cache. If it panics, the error is logged and the object is not indexed.
     ///
-    /// Objects that cannot be decoded are not indexed. Neither are objects of which only metadata is cached: those of
-    /// kinds that are stored [`OnDemand`](crate::Storage::OnDemand), and those that a
-    /// [`ContentFilter`](crate::ContentFilter) leaves out.
+    /// Objects that cannot be decoded are not indexed. Neither are objects of which only metadata is cached, because a
+    /// [`ContentFilter`](crate::ContentFilter) leaves them out. If `K` is more than [`Metadata`](crate::Metadata), the
+    /// index [keeps the content](Informer::hold_content) of the kind cached from now on.
     ///
     /// ```
     /// use k8s_openapi::api::core::v1::Pod;
@@ -337,7 +337,11 @@ impl<K: View> Cache<K> {
                 Vec::new()
             }
         };
-        self.store().add_index(self.gvk(), name, Arc::new(raw))
+        self.store().add_index(self.gvk(), name, Arc::new(raw))?;
+        if K::NEEDS_CONTENT {
+            self.informer.index_content();
+        }
+        Ok(())
     }
 
     /// Iterates over the objects that an index has under a value, in key order.

@@ -79,7 +79,9 @@ pub use lariat_flight::FlightRecorder;
 pub use lariat_seal::Sealing;
 pub use mapper::{MapperError, RestMapper, ServedKinds};
 pub use options::{InitialList, KindOptions, MissingKind};
-pub use publish::{Blind, KindStatus, OwnWrite, Phase, Reconnect, Subscriber, Subscription};
+pub use publish::{
+    Blind, ContentHold, KindStatus, OwnWrite, Phase, Reconnect, Subscriber, Subscription,
+};
 // For the replay of flight recordings.
 #[doc(hidden)]
 pub use reflector::{Attempt, Decision, ReflectorPolicy};

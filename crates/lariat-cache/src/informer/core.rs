@@ -1,7 +1,7 @@
 //! The core of an informer: the part that all uses of a kind share.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use lariat_core::{
@@ -16,8 +16,8 @@ use crate::content_filter::ContentFilter;
 use crate::flight::KindFlight;
 use crate::options::{KindOptions, MissingKind};
 use crate::publish::{
-    Budget, Filling, KindStatus, LastUpdates, Meaning, Phase, Progress, Publisher, Share,
-    SharedBudget, Usage,
+    Budget, ContentHold, Filling, KindStatus, LastUpdates, Meaning, Phase, Progress, Publisher,
+    Share, SharedBudget, Usage,
 };
 use crate::reflector::{Intake, SharedServer, Source};
 use crate::selection::Selection;
@@ -53,6 +53,8 @@ pub(crate) struct Core {
     pub(super) missed_answers: AtomicBool,
     /// The version of the loaded objects, and how they were read.
     pub(super) resume: parking_lot::Mutex<Option<(ResourceVersion, Wanted, Content)>>,
+    /// Keeps the content cached for indexes.
+    indexed: OnceLock<ContentHold>,
     /// Locked during a run, so that a stopped run ends before the next one begins.
     pub(super) run: Mutex<()>,
 }
@@ -145,6 +147,7 @@ impl Core {
             flight,
             missed_answers: AtomicBool::new(false),
             resume: parking_lot::Mutex::default(),
+            indexed: OnceLock::new(),
             run: Mutex::default(),
         }
     }
@@ -168,7 +171,8 @@ impl Core {
     }
 
     pub(crate) fn status(&self) -> KindStatus {
-        self.progress.status(&self.store)
+        let holds_content = self.publisher.holds_content();
+        self.progress.status(&self.store, holds_content)
     }
 
     pub(crate) fn store(&self) -> &Arc<Store> {
@@ -220,12 +224,13 @@ impl Core {
     ///
     /// Returns `false` if the kind is not served and the cache does not wait for it, or if it cannot be watched.
     pub(crate) async fn synced(&self, read: Content) -> bool {
-        self.settled(|filling| self.is_synced(filling, read)).await
+        self.settled(|filling| Self::is_synced(filling, self.awaited(read)))
+            .await
     }
 
     /// Waits until the cache can be read: it has synced, or had when stopped.
     pub(crate) async fn readable(&self, read: Content) -> bool {
-        self.settled(|filling| self.is_readable(filling, read))
+        self.settled(|filling| self.is_readable(filling, self.awaited(read)))
             .await
     }
 
@@ -233,7 +238,9 @@ impl Core {
     ///
     /// Returns `None` after the timeout.
     pub(crate) async fn readable_within(&self, read: Content, timeout: Duration) -> Option<bool> {
-        let is_readable = || self.is_readable(&self.progress.filling().borrow(), read);
+        // Beforehand: the closure is called under the lock of the progress.
+        let awaited = self.awaited(read);
+        let is_readable = || self.is_readable(&self.filling(), awaited);
         if is_readable() {
             return Some(true);
         }
@@ -244,54 +251,91 @@ impl Core {
         }
     }
 
+    fn filling(&self) -> Filling {
+        self.progress.filling().borrow().clone()
+    }
+
     /// Returns whether the cache can be read: it has synced, or had when stopped.
     ///
     /// Handlers that finish during a stop still read their own writes; the next start compares everything with the API
     /// server.
-    fn is_readable(&self, filling: &Filling, read: Content) -> bool {
+    fn is_readable(&self, filling: &Filling, awaited: Content) -> bool {
         match filling.phase {
             Phase::Idle => self.progress.was_filled(),
-            _ => self.is_synced(filling, read),
+            _ => Self::is_synced(filling, awaited),
         }
     }
 
-    /// Returns whether the cache has synced, and has the content that is read of its objects.
-    pub(super) fn is_synced(&self, filling: &Filling, read: Content) -> bool {
-        let lacks_content = || read == Content::Whole && self.awaits_all_content(filling);
-        filling.phase == Phase::Synced && !lacks_content()
+    /// Returns whether the cache has synced, and is not reading the part of the objects that is awaited.
+    fn is_synced(filling: &Filling, awaited: Content) -> bool {
+        let lacks_content = awaited == Content::Whole && filling.reading_since.is_some();
+        filling.phase == Phase::Synced && !lacks_content
+    }
+
+    /// Returns the part of the objects that a reader waits for: content only if the kind is cached with it.
+    fn awaited(&self, read: Content) -> Content {
+        match read {
+            Content::Whole => self.wanted_content(),
+            Content::MetadataOnly => read,
+        }
     }
 
     /// Waits for a state; `false` if the kind cannot be read and is not waited for.
     async fn settled(&self, is_good: impl Fn(&Filling) -> bool) -> bool {
-        let mut filling = self.progress.filling();
         let gives_up = |phase: &Phase| match phase {
             Phase::Missing => self.missing == MissingKind::Refuse,
             // Waiting is for a CRD that is not installed yet; this kind will hardly get the verbs.
             Phase::Unwatchable => true,
             _ => false,
         };
-        let settled = filling
+        let settled = self
             .wait_for(|filling| is_good(filling) || gives_up(&filling.phase))
             .await;
-        settled.is_ok_and(|filling| !filling.phase.is_unserved())
+        settled.is_some_and(|filling| !filling.phase.is_unserved())
+    }
+
+    /// Waits for a state and returns it; `None` if there will be no other.
+    async fn wait_for(&self, is_good: impl Fn(&Filling) -> bool) -> Option<Filling> {
+        let mut filling = self.progress.filling();
+        loop {
+            // A copy: `is_good` reads what is wanted, and whoever changes that, changes the filling under its lock.
+            let now = filling.borrow_and_update().clone();
+            if is_good(&now) {
+                return Some(now);
+            }
+            filling.changed().await.ok()?;
+        }
+    }
+
+    /// Waits until the cache has synced, even if the kind is not served for now.
+    #[cfg(feature = "kube-runtime")]
+    pub(super) async fn filled(&self, read: Content) {
+        self.wait_for(|filling| Self::is_synced(filling, self.awaited(read)))
+            .await;
     }
 
     /// Returns whether content is being read: for the first time, or while metadata is cached.
     pub(crate) fn is_upgrading(&self) -> bool {
-        self.awaits_all_content(&self.progress.filling().borrow())
+        self.upgrading_for().is_some()
     }
 
     /// Returns how long content has been read for; `None` if it is not being read.
     pub(crate) fn upgrading_for(&self) -> Option<Duration> {
-        let filling = self.progress.filling().borrow().clone();
-        let since = filling
-            .reading_since
-            .filter(|_| self.awaits_all_content(&filling));
-        since.map(|since| since.elapsed())
+        let since = self.filling().reading_since?;
+        (self.wanted_content() == Content::Whole).then(|| since.elapsed())
     }
 
-    fn awaits_all_content(&self, filling: &Filling) -> bool {
-        filling.reading_since.is_some() && self.wanted_content() == Content::Whole
+    /// Keeps the content of all objects cached as long as the returned hold exists.
+    pub(crate) fn hold_content(&self) -> ContentHold {
+        self.publisher.hold_content(|| {
+            self.generation.fetch_add(1, Ordering::SeqCst);
+            self.progress.upgrade();
+        })
+    }
+
+    /// Keeps the content of all objects cached for an index, which is never removed.
+    pub(crate) fn index_content(&self) {
+        self.indexed.get_or_init(|| self.hold_content());
     }
 
     /// Returns whether the cache follows the API server now.

@@ -12,9 +12,7 @@ use super::core::{Core, Wanted};
 use super::load::{self, LoadError};
 use super::refresh::RefreshError;
 use crate::client::KindClient;
-#[cfg(feature = "kube-runtime")]
-use crate::publish::Filling;
-use crate::publish::{KindStatus, Subscriber, Subscription, User};
+use crate::publish::{ContentHold, KindStatus, Subscriber, Subscription, User};
 use crate::selection::Selection;
 use crate::store::{CachedObject, Content, Query, Store};
 use crate::view::View;
@@ -151,6 +149,34 @@ impl Informer {
         if K::NEEDS_CONTENT && !self.core.wanted.borrow().content {
             self.want(|wanted| wanted.content = true);
         }
+    }
+
+    /// Declares that content is read, and keeps that of all objects cached.
+    ///
+    /// It is for readers that need the content of every state, also of those that were replaced or deleted, which nobody
+    /// can fetch any more: relations and [indexes](crate::Cache::add_index) that read content hold it. Until the hold is dropped, a kind that is stored [on demand](crate::Storage::OnDemand), by its
+    /// options or because of a memory budget, is stored [compressed](crate::Storage::Compressed), and a budget makes it
+    /// no smaller than that. A [`ContentFilter`](crate::ContentFilter) still applies.
+    ///
+    /// ```no_run
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use lariat::cache::Informer;
+    ///
+    /// # async fn example(pods: &Informer) {
+    /// let hold = pods.hold_content();
+    /// pods.content_synced().await;
+    /// println!("{} readable pods", pods.cache::<Pod>().list().flatten().count());
+    /// drop(hold);
+    /// # }
+    /// ```
+    pub fn hold_content(&self) -> ContentHold {
+        self.want(|wanted| wanted.content = true);
+        self.core.hold_content()
+    }
+
+    /// Keeps the content of all objects cached for an index.
+    pub(crate) fn index_content(&self) {
+        self.core.index_content();
     }
 
     /// Changes the selection or content to read.
@@ -486,9 +512,7 @@ impl Informer {
     /// Waits until the cache has synced, even if the kind is not served for now.
     #[cfg(feature = "kube-runtime")]
     pub(crate) async fn filled<K: View>(&self) {
-        let mut filling = self.core.progress.filling();
-        let is_filled = |filling: &Filling| self.core.is_synced(filling, content_of::<K>());
-        let _ = filling.wait_for(is_filled).await;
+        self.core.filled(content_of::<K>()).await;
     }
 
     /// Returns whether two handles are of the same informer.

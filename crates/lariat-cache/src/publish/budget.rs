@@ -45,10 +45,26 @@ pub(crate) struct Share {
     store: Arc<Store>,
     /// Notifies the informer of the form in which the kind must be stored.
     storage: watch::Sender<Storage>,
+    /// The form that the options of the kind choose.
+    chosen: Storage,
     /// The memory use when it was last counted.
     counted: AtomicUsize,
     /// Locked while the form changes.
     stepping: Mutex<()>,
+    /// How many holds of the content there are; changed while `stepping` is locked.
+    holds: AtomicUsize,
+    /// Whether it was logged that the kind cannot be stored within its budget because of a hold.
+    is_warned: AtomicBool,
+}
+
+/// Keeps the content of a kind cached; dropping it ends that.
+///
+/// As long as it exists, the kind is stored [compressed](Storage::Compressed) instead of [on
+/// demand](Storage::OnDemand), also beyond its memory budget. See [`Informer::hold_content`](crate::Informer::hold_content).
+#[must_use = "dropping a hold ends it"]
+pub struct ContentHold {
+    share: Arc<Share>,
+    memory: Arc<MemoryUse>,
 }
 
 /// The size of decoded values relative to their JSON: five to seven times were measured.
@@ -77,9 +93,28 @@ impl Budget {
         let total = &self.all.memory.total;
         let is_over = |used| self.limit.is_some_and(|limit| used > limit);
         while is_over(self.share.count(total)) && self.share.step_down() {}
+        if is_over(self.share.counted.load(Ordering::Relaxed)) {
+            self.share.warn_of_holds();
+        }
         if self.all.is_over() {
             self.all.shrink();
         }
+    }
+
+    /// Keeps the content cached as long as the returned hold exists.
+    ///
+    /// `upgrade` is called if the content has to be read for that, before the informer learns of it.
+    pub(crate) fn hold_content(&self, upgrade: impl FnOnce()) -> ContentHold {
+        self.share.hold(upgrade);
+        ContentHold {
+            share: Arc::clone(&self.share),
+            memory: Arc::clone(&self.all.memory),
+        }
+    }
+
+    /// Returns whether there is a hold of the content.
+    pub(crate) fn holds_content(&self) -> bool {
+        self.share.is_held()
     }
 }
 
@@ -124,10 +159,12 @@ impl SharedBudget {
     fn largest(&self) -> Option<Arc<Share>> {
         let kinds = self.memory.kinds.lock();
         let alive = kinds.iter().filter_map(Weak::upgrade);
-        let can_shrink = |kind: &Arc<Share>| kind.store.storage() != Storage::OnDemand;
+        let can_shrink = |kind: &Arc<Share>| kind.smaller().is_some();
         let largest = alive.filter(can_shrink).max_by_key(|kind| kind.used());
         if largest.is_none() {
             self.memory.is_least.store(true, Ordering::Relaxed);
+            let alive = kinds.iter().filter_map(Weak::upgrade);
+            alive.for_each(|kind| kind.warn_of_holds());
         }
         largest
     }
@@ -135,12 +172,16 @@ impl SharedBudget {
 
 impl Share {
     pub(crate) fn new(gvk: Gvk, store: Arc<Store>, storage: watch::Sender<Storage>) -> Self {
+        let chosen = *storage.borrow();
         Self {
             gvk,
             store,
             storage,
+            chosen,
             counted: AtomicUsize::new(0),
             stepping: Mutex::new(()),
+            holds: AtomicUsize::new(0),
+            is_warned: AtomicBool::new(false),
         }
     }
 
@@ -169,20 +210,87 @@ impl Share {
             return false;
         };
         let now = self.store.storage();
-        let next = match now {
-            Storage::Decoded => Storage::Plain,
-            Storage::Plain => Storage::Compressed,
-            // Compression frees memory only if the objects are not compressed already.
-            Storage::Auto if !self.store.is_packed() => Storage::Compressed,
-            Storage::Auto | Storage::Compressed => Storage::OnDemand,
-            Storage::OnDemand => return false,
+        let Some(next) = self.smaller() else {
+            return false;
         };
         let (kind, bytes) = (&self.gvk, self.store.bytes());
         tracing::warn!(%kind, bytes, from = ?now, to = ?next, "the kind exceeds its memory budget and is stored in a smaller form");
-        // Frees the memory at once, whether or not the informer reads the kind again.
-        self.store.set_storage(next);
-        self.storage.send_replace(next);
+        self.store_as(next, || {});
         true
+    }
+
+    /// Returns the next smaller form, if there is one.
+    fn smaller(&self) -> Option<Storage> {
+        match self.store.storage() {
+            Storage::Decoded => Some(Storage::Plain),
+            Storage::Plain => Some(Storage::Compressed),
+            // Compression frees memory only if the objects are not compressed already.
+            Storage::Auto if !self.store.is_packed() => Some(Storage::Compressed),
+            Storage::Auto | Storage::Compressed => (!self.is_held()).then_some(Storage::OnDemand),
+            Storage::OnDemand => None,
+        }
+    }
+
+    /// Changes the form; `upgrade` is called before the informer learns of it.
+    fn store_as(&self, form: Storage, upgrade: impl FnOnce()) {
+        // Frees the memory at once, whether or not the informer reads the kind again.
+        self.store.set_storage(form);
+        self.storage.send_modify(|storage| {
+            *storage = form;
+            upgrade();
+        });
+    }
+
+    fn is_held(&self) -> bool {
+        self.holds.load(Ordering::Relaxed) > 0
+    }
+
+    fn hold(&self, upgrade: impl FnOnce()) {
+        let _alone = self.stepping.lock();
+        self.holds.fetch_add(1, Ordering::Relaxed);
+        if self.store.storage() == Storage::OnDemand {
+            let kind = &self.gvk;
+            tracing::warn!(%kind, "a relation or an index reads content, so the kind is stored compressed instead of on demand; make it read Metadata if that suffices");
+            self.store_as(Storage::Compressed, upgrade);
+        }
+    }
+
+    fn release(&self) {
+        let _alone = self.stepping.lock();
+        if self.holds.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.is_warned.store(false, Ordering::Relaxed);
+            // A budget that is exceeded is enforced with the next change.
+            if self.chosen == Storage::OnDemand {
+                self.store_as(Storage::OnDemand, || {});
+            }
+        }
+    }
+
+    /// Logs once that the kind stays as large as it is because of a hold.
+    fn warn_of_holds(&self) {
+        if self.is_held()
+            && self.smaller().is_none()
+            && !self.is_warned.swap(true, Ordering::Relaxed)
+        {
+            let (kind, bytes) = (&self.gvk, self.store.bytes());
+            tracing::warn!(%kind, bytes, "the memory budget is exceeded, and the content stays cached because a relation or an index reads it; make it read Metadata, or raise the budget");
+        }
+    }
+}
+
+impl Drop for ContentHold {
+    fn drop(&mut self) {
+        self.share.release();
+        // The kind can be stored in a smaller form again.
+        self.memory.is_least.store(false, Ordering::Relaxed);
+    }
+}
+
+impl fmt::Debug for ContentHold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ContentHold")
+            .field("gvk", &self.share.gvk)
+            .finish_non_exhaustive()
     }
 }
 

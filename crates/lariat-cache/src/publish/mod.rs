@@ -12,6 +12,7 @@ mod unreadable;
 mod updates;
 mod user;
 
+pub use budget::ContentHold;
 pub(crate) use budget::{Budget, Share, SharedBudget};
 pub(crate) use progress::{Filling, Progress, Segment, Trouble};
 pub(crate) use publisher::{Meaning, Publisher};

@@ -311,7 +311,7 @@ impl Progress {
         self.totals.lock().version.clone()
     }
 
-    pub(crate) fn status(&self, store: &Store) -> KindStatus {
+    pub(crate) fn status(&self, store: &Store, holds_content: bool) -> KindStatus {
         // Before the lock of the totals: reflectors report while they hold locks of the store.
         let (objects, bytes, storage) = (store.len(), store.bytes(), store.storage());
         let totals = self.totals.lock();
@@ -324,6 +324,7 @@ impl Progress {
             objects,
             bytes,
             storage,
+            holds_content,
             decodes: store.decodes(),
             hits: store.hits(),
             version: totals.version.clone(),

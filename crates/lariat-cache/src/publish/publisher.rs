@@ -9,7 +9,7 @@ use lariat_core::{Gvk, ObjectKey, ObjectMetadata, RawObject, ResourceVersion, Ui
 use lariat_flight::Stored;
 use parking_lot::{Mutex, ReentrantMutex};
 
-use super::budget::Budget;
+use super::budget::{Budget, ContentHold};
 use super::updates::LastUpdates;
 use super::user::User;
 use crate::client::Sent;
@@ -139,6 +139,16 @@ impl Publisher {
 
     pub(crate) fn store(&self) -> &Arc<Store> {
         &self.store
+    }
+
+    /// Keeps the content cached; see [`Budget::hold_content`].
+    pub(crate) fn hold_content(&self, upgrade: impl FnOnce()) -> ContentHold {
+        self.budget.hold_content(upgrade)
+    }
+
+    /// Returns whether there is a hold of the content.
+    pub(crate) fn holds_content(&self) -> bool {
+        self.budget.holds_content()
     }
 
     /// Adds a subscriber, and publishes the existing objects to it.

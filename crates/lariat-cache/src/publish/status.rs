@@ -94,6 +94,10 @@ pub struct KindStatus {
     pub bytes: usize,
     /// The form in which the objects are stored.
     pub storage: Storage,
+    /// Whether a relation or an index reads content, so that it [stays cached](crate::Informer::hold_content).
+    ///
+    /// A memory budget stores such a kind no smaller than compressed.
+    pub holds_content: bool,
     /// How many values were decoded for caches, handlers, relations and streams.
     ///
     /// Reads of a shared value do not count.

@@ -71,6 +71,12 @@ impl Store {
         self.kept.wants_content(content, object)
     }
 
+    /// Returns whether the [`ContentFilter`](crate::ContentFilter) leaves out the content of an object.
+    #[must_use]
+    pub fn leaves_out(&self, object: &ObjectMetadata) -> bool {
+        !self.wants_content(Content::Whole, object)
+    }
+
     /// Returns whether a state that was read can be compared with the cached one.
     pub(crate) fn is_comparable(&self, known: &CachedObject, content: Content) -> bool {
         self.kept.is_comparable(known, content)

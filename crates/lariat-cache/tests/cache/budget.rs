@@ -135,3 +135,118 @@ async fn a_kind_that_cannot_be_read_again_steps_down_and_others_do_after_it() {
     assert!(error.contains("403"), "{error}");
     assert_eq!(stuck.status().objects, 400);
 }
+
+#[tokio::test(start_paused = true)]
+async fn kind_whose_content_is_held_stays_compressed_beyond_its_budget() {
+    let plain = KindOptions::default().storage(Storage::Plain);
+    let factory = factory(plain.memory_budget(0), None);
+    let informer = factory.for_source(config_maps(), Arc::new(large(300)));
+    let [one, other] = [informer.hold_content(), informer.hold_content()];
+    factory.start();
+    factory.wait_for_sync(MINUTE).await.unwrap();
+    let stored = || (informer.status().storage, informer.status().holds_content);
+    let content = |name: &str| informer.cache::<ConfigMap>().get(&ObjectKey::cluster(name));
+    assert_eq!(stored(), (Storage::Compressed, true));
+    drop(one);
+    assert!(informer.relist());
+    eventually(async || informer.status().loads, 2).await;
+    assert_eq!(
+        stored(),
+        (Storage::Compressed, true),
+        "of two holds one is left"
+    );
+    drop(other);
+    assert!(informer.relist());
+    eventually(async || stored(), (Storage::OnDemand, false)).await;
+    assert!(content("o7").is_err());
+    for _ in 0..2 {
+        let again = informer.hold_content();
+        assert!(informer.synced().await, "metadata is current meanwhile");
+        assert!(informer.is_upgrading() && content("o7").is_err());
+        assert!(informer.content_synced().await);
+        assert!(content("o7").unwrap().is_some());
+        assert_eq!(stored(), (Storage::Compressed, true));
+        drop(again);
+        assert!(informer.relist());
+        eventually(async || stored(), (Storage::OnDemand, false)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn kind_on_demand_is_compressed_while_its_content_is_held() {
+    let on_demand = KindOptions::default().storage(Storage::OnDemand);
+    let (_factory, informer) = started(on_demand, 300).await;
+    let content = || informer.cache::<ConfigMap>().get(&ObjectKey::cluster("o7"));
+    assert!(content().is_err());
+    let hold = informer.hold_content();
+    assert!(informer.content_synced().await);
+    assert!(content().unwrap().is_some());
+    assert_eq!(informer.status().storage, Storage::Compressed);
+    drop(hold);
+    assert_eq!(informer.status().storage, Storage::OnDemand);
+    assert!(content().is_err(), "its memory is free at once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn index_finds_objects_by_content_of_a_kind_on_demand() {
+    let on_demand = KindOptions::default().storage(Storage::OnDemand);
+    let (_factory, informer) = started(on_demand, 30).await;
+    let cache = informer.cache::<ConfigMap>();
+    let number = |object: &ConfigMap| {
+        let data = object.data.iter().flatten();
+        data.filter(|(name, _)| *name == "number")
+            .map(|(_, number)| number.clone())
+            .collect()
+    };
+    cache.add_index("number", number).unwrap();
+    assert!(informer.content_synced().await);
+    assert_eq!(cache.count_by_index("number", "7").unwrap(), 1);
+    assert!(informer.status().holds_content);
+}
+
+#[tokio::test(start_paused = true)]
+async fn factory_budget_passes_over_a_kind_whose_content_is_held() {
+    let compressed = KindOptions::default().storage(Storage::Compressed);
+    let factory = factory(compressed, Some(100_000));
+    let secrets = Gvk::new("", "v1", "Secret");
+    let large = factory.for_source(secrets, Arc::new(noisy(400, false)));
+    let small = factory.for_source(config_maps(), Arc::new(noisy(40, false)));
+    let hold = large.hold_content();
+    small.need::<ConfigMap>();
+    factory.start();
+    factory.wait_for_sync(MINUTE).await.unwrap();
+    assert!(large.relist());
+    eventually(async || small.status().storage, Storage::OnDemand).await;
+    assert_eq!(large.status().storage, Storage::Compressed);
+    drop(hold);
+    assert!(large.relist());
+    eventually(async || large.status().storage, Storage::OnDemand).await;
+}
+
+/// Whoever changed what is wanted had its lock and waited for that of the phase, and readers the other way round.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn readers_of_the_phase_do_not_wait_for_those_who_change_it() {
+    let on_demand = KindOptions::default().storage(Storage::OnDemand);
+    let (_factory, informer) = started(on_demand, 3).await;
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..2 {
+        let reader = informer.clone();
+        tasks.spawn(async move {
+            for _ in 0..20_000 {
+                let _ = (reader.is_upgrading(), reader.upgrading_for());
+                let cache = reader.cache::<ConfigMap>();
+                let _ = cache.readable_within(std::time::Duration::ZERO).await;
+            }
+        });
+    }
+    let writer = informer.clone();
+    tasks.spawn(async move {
+        for _ in 0..2_000 {
+            drop(writer.hold_content());
+            writer.select(lariat_cache::Selection::all().in_namespaces(["a"]));
+            writer.select(lariat_cache::Selection::all());
+        }
+    });
+    let ended = tokio::time::timeout(MINUTE, tasks.join_all()).await;
+    assert!(ended.is_ok(), "they wait for each other");
+}

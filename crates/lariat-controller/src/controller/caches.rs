@@ -141,7 +141,7 @@ impl Caches {
             .related
             .lock()
             .iter()
-            .filter(|joined| joined.has_unread())
+            .filter(|joined| joined.unread() > 0)
             .map(|joined| (joined.relation.number(), joined.informer().clone()))
             .map(|(number, informer)| Box::pin(self.read(number, informer)))
             .collect();
@@ -152,17 +152,20 @@ impl Caches {
         drop(select_all(unread).await);
     }
 
-    /// Waits for the content of a related kind, and replays its objects.
+    /// Waits for the content of a related kind, and replays the objects that lacked it.
     async fn read(&self, number: u64, informer: Informer) {
-        // `false` means that the kind is not served. It may be later.
-        while !informer.content_synced().await {
+        // Not synced means that the kind is not served now. After that, an object may still lack its content: the answer
+        // to a write had its metadata only.
+        while !informer.content_synced().await || !self.replay(number) {
             time::sleep(MISSING_PERIOD).await;
         }
+    }
+
+    /// Replays the objects of a relation that can be read by now; returns whether some could, or none is left.
+    fn replay(&self, number: u64) -> bool {
         let related = self.related.lock();
         let is_it = |joined: &&Joined| joined.relation.number() == number;
-        if let Some(joined) = related.iter().find(is_it) {
-            joined.replay();
-        }
+        related.iter().find(is_it).is_none_or(Joined::replay)
     }
 
     /// Returns the relations that call a handler and whose caches are not synced yet.
@@ -270,6 +273,16 @@ impl Caches {
             let patience = UPGRADE_PATIENCE.saturating_sub(lasts);
             let _ = time::timeout(patience, self.informer.content_synced()).await;
         }
+    }
+
+    /// Returns the numbers of objects that wait for their content, and of objects of those kinds.
+    pub(super) fn unread(&self) -> (usize, usize) {
+        let related = self.related.lock();
+        let sizes = related.iter().map(|joined| {
+            let bound = joined.informer().store().len();
+            (joined.unread(), bound)
+        });
+        super::core::sum(sizes)
     }
 
     /// Returns the numbers of joined relations and waiting owners, with a bound.

@@ -247,10 +247,7 @@ impl ControllerCore {
 
     /// Adds keys in chunks, so that workers can take the queue's lock in between.
     pub(super) fn add_in_pieces(&self, adds: impl Iterator<Item = (ObjectKey, Add<Payload>)>) {
-        let mut adds = adds.peekable();
-        while adds.peek().is_some() {
-            self.queue.add_all(adds.by_ref().take(REPLAY_CHUNK));
-        }
+        add_in_pieces(&self.queue, adds);
     }
 
     /// Returns the lanes that a request selects.
@@ -486,6 +483,7 @@ impl ControllerCore {
             ("kept places", sum(lanes.iter().map(|lane| lane.kept()))),
             ("relations", (joined, relations)),
             ("owners set aside", aside),
+            ("unread related objects", self.caches.unread()),
         ];
         all.extend(
             sizes.map(|(what, (entries, bound))| TableSize::new(what, entries, bound).of(kind)),
@@ -521,8 +519,16 @@ impl fmt::Debug for ControllerCore {
     }
 }
 
+/// Adds many keys, a piece of them under each lock, so that workers get keys meanwhile.
+pub(super) fn add_in_pieces(queue: &Queue, adds: impl Iterator<Item = (ObjectKey, Add<Payload>)>) {
+    let mut adds = adds.peekable();
+    while adds.peek().is_some() {
+        queue.add_all(adds.by_ref().take(REPLAY_CHUNK));
+    }
+}
+
 /// Sums up entries and bounds.
-fn sum(sizes: impl Iterator<Item = (usize, usize)>) -> (usize, usize) {
+pub(super) fn sum(sizes: impl Iterator<Item = (usize, usize)>) -> (usize, usize) {
     sizes.fold((0, 0), |(entries, bound), (more, most)| {
         (entries + more, bound + most)
     })

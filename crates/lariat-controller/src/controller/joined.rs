@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use lariat_cache::{CachedObject, Change, Informer, KindClient, Subscriber, Subscription};
+use lariat_cache::{
+    CachedObject, Change, ContentHold, Informer, KindClient, Subscriber, Subscription,
+};
 
 use crate::hot_loop::Detector;
 use crate::lane::Lanes;
@@ -31,6 +33,8 @@ pub(crate) struct Joined {
     pub(crate) informer: Informer,
     pub(crate) feed: Arc<dyn Unread>,
     pub(crate) _subscription: Subscription,
+    /// Keeps the content cached that the relation reads; `None` if it reads metadata.
+    pub(crate) _content: Option<ContentHold>,
 }
 
 /// The parts of a controller that a relation needs to enqueue keys.
@@ -48,14 +52,11 @@ pub(crate) struct Enqueuer {
 /// An object cannot be mapped while only its metadata is cached and the map reads content. An owner cannot be enqueued
 /// until the scope of its kind is known.
 pub(crate) trait Unread: Subscriber {
-    /// Returns whether an object could not be mapped because its content is not cached.
-    fn has_unread(&self) -> bool;
+    /// Returns how many objects could not be mapped, because their content is not cached yet.
+    fn unread(&self) -> usize;
 
-    /// Forgets that objects could not be mapped, before they are published again.
-    fn forget_unread(&self);
-
-    /// Ignores objects without content from now on.
-    fn give_up(&self);
+    /// Takes the objects that could not be mapped and can be now.
+    fn take_readable(&self) -> Vec<Arc<CachedObject>>;
 
     /// Enqueues the owners that wait for the scope of their kind.
     ///
@@ -82,28 +83,20 @@ impl Joined {
         self.feed.aside()
     }
 
-    /// Returns whether objects must be published again once their content is cached.
-    pub(crate) fn has_unread(&self) -> bool {
-        self.feed.has_unread()
+    /// Returns how many objects wait until their content is cached.
+    pub(crate) fn unread(&self) -> usize {
+        self.feed.unread()
     }
 
-    /// Publishes every object of the related kind again.
-    pub(crate) fn replay(&self) {
-        let snapshot = self.informer.store().snapshot();
-        let initial = |object: &Arc<CachedObject>| Change::Added {
-            object: Arc::clone(object),
+    /// Publishes the objects again whose content is cached by now; returns whether some had, or none is left.
+    pub(crate) fn replay(&self) -> bool {
+        let initial = |object| Change::Added {
+            object,
             initial: true,
         };
-        let changes: Vec<Change> = snapshot.iter().map(initial).collect();
-        self.feed.forget_unread();
+        let readable = self.feed.take_readable().into_iter();
+        let changes: Vec<Change> = readable.map(initial).collect();
         self.feed.changed(&changes);
-        // Content is still missing although the cache is synced, so the kind is stored on demand. Waiting would never
-        // end.
-        if self.feed.has_unread() {
-            self.feed.give_up();
-            self.feed.forget_unread();
-            let kind = self.informer.gvk();
-            tracing::warn!(%kind, "a relation reads content that is not cached; make it read Metadata");
-        }
+        !changes.is_empty() || self.unread() == 0
     }
 }

@@ -35,7 +35,9 @@ impl Predicate {
     /// Creates a predicate from a function.
     ///
     /// The function is called where the change is published, under locks. It must be fast, and must not use controllers
-    /// or caches. If it panics, the change is selected.
+    /// or caches. If it panics, the change is selected. It should read metadata: the content of a state may not be
+    /// cached, for example [on demand](lariat_cache::Storage::OnDemand) or beyond a memory budget, and decoding fails
+    /// then ([`is_no_content`](lariat_cache::DecodeError::is_no_content)).
     ///
     /// ```
     /// use lariat::cache::Change;

@@ -125,6 +125,12 @@ impl<V: View> Relation<V> {
 
     /// Maps an object with a function.
     ///
+    /// If `V` is more than [`Metadata`], the content of the other kind stays cached as long as the relation exists,
+    /// compressed at least, whatever its storage and its memory budget are
+    /// ([`Informer::hold_content`](lariat_cache::Informer::hold_content)). Objects that a content filter leaves out map
+    /// to nothing. Content that was not cached when the relation began is read first; each object is mapped once it has
+    /// arrived.
+    ///
     /// The function is called for the old and the new state. It is called under locks, so it must not use controllers;
     /// it may read the caches of other kinds. If it panics, the panic is logged and the object maps to nothing.
     ///

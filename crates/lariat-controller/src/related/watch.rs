@@ -4,7 +4,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use lariat_cache::{CachedObject, Change, OwnWrite, Store, Subscriber, View};
@@ -121,15 +121,14 @@ impl<V: View> AnyRelation for Relating<V> {
 
     fn join(self: Arc<Self>, target: Enqueuer) -> Joined {
         let informer = self.other.informer();
-        // If the map reads content, the related kind is watched with content from now on.
-        informer.need::<V>();
+        // Held, because a fetched object would not do: the relation also maps the states that were replaced or deleted.
+        let content = V::NEEDS_CONTENT.then(|| informer.hold_content());
         let feed = Arc::new(Feed {
             of: informer.gvk().clone(),
             store: Arc::clone(informer.store()),
             target,
             relation: Arc::clone(&self.relation),
-            has_unread: AtomicBool::new(false),
-            is_hopeless: AtomicBool::new(false),
+            unread: Mutex::default(),
             aside: Mutex::new(Some(SetAside::default())),
         });
         // Publishes the cached objects first, so a relation that is added late misses none.
@@ -138,6 +137,7 @@ impl<V: View> AnyRelation for Relating<V> {
             relation: self,
             informer,
             feed,
+            _content: content,
             _subscription: subscription,
         }
     }
@@ -151,10 +151,10 @@ struct Feed<V> {
     store: Arc<Store>,
     target: Enqueuer,
     relation: Arc<Relation<V>>,
-    /// Whether an object could not be mapped because its content is not cached.
-    has_unread: AtomicBool,
-    /// Whether the kind is cached without content, so it cannot be waited for.
-    is_hopeless: AtomicBool,
+    /// The cached objects that could not be mapped, because their content is not cached yet.
+    ///
+    /// Sorted, because they are published again in this order.
+    unread: Mutex<BTreeSet<ObjectKey>>,
     /// The owners that wait for the scope of their kind; `None` once it is known.
     ///
     /// They are keyed with the namespace of the object that they own, and sorted, because they are queued in this
@@ -184,16 +184,19 @@ struct Aside {
 }
 
 impl<V: View> Unread for Feed<V> {
-    fn has_unread(&self) -> bool {
-        self.has_unread.load(Ordering::Relaxed)
+    fn unread(&self) -> usize {
+        self.unread.lock().len()
     }
 
-    fn forget_unread(&self) {
-        self.has_unread.store(false, Ordering::Relaxed);
-    }
-
-    fn give_up(&self) {
-        self.is_hopeless.store(true, Ordering::Relaxed);
+    fn take_readable(&self) -> Vec<Arc<CachedObject>> {
+        let mut readable = Vec::new();
+        self.unread.lock().retain(|key| {
+            let object = self.store.get(key);
+            let waits = object.as_ref().is_some_and(|object| self.waits(object));
+            readable.extend(object.filter(|_| !waits));
+            waits
+        });
+        readable
     }
 
     fn place_owners(&self) {
@@ -239,6 +242,11 @@ impl SetAside {
 
 impl<V: View> Subscriber for Feed<V> {
     fn changed(&self, changes: &[Change]) {
+        for change in changes {
+            if let Change::Deleted { last } = change {
+                self.unread.lock().remove(last.key());
+            }
+        }
         let lanes = self.target.lanes.list();
         // A handler that is registered later is called for every object anyway, so these keys are not lost.
         let Some(due) = self.due(&lanes) else {
@@ -393,16 +401,11 @@ impl<V: View> Feed<V> {
         let (kind, key, to) = (&self.of, object.key(), self.to());
         match catch_unwind(find) {
             Ok(Ok(keys)) => keys,
-            // The content is being loaded, and no change is published when it arrives. Wake the supervisor, which
-            // replays the kind then (`Caches::read_unread`).
-            Ok(Err(_)) if !object.has_content() && !self.is_hopeless.load(Ordering::Relaxed) => {
-                if !self.has_unread.swap(true, Ordering::Relaxed) {
-                    self.target.lanes.notify();
-                }
+            // Content that arrives later is no change, so the supervisor publishes the object again then.
+            Ok(Err(error)) if error.is_no_content() => {
+                self.set_unread(key);
                 Vec::new()
             }
-            // The kind is cached without content; `Joined::replay` has logged that once.
-            Ok(Err(_)) if !object.has_content() => Vec::new(),
             Ok(Err(error)) => {
                 let error = describe(&error);
                 tracing::warn!(%kind, %key, %to, error, "cannot map a related object");
@@ -413,6 +416,31 @@ impl<V: View> Feed<V> {
                 Vec::new()
             }
         }
+    }
+}
+
+impl<V: View> Feed<V> {
+    /// Remembers an object that cannot be mapped until its content is cached.
+    ///
+    /// A state that was replaced or deleted never gets content; its object was not related before.
+    fn set_unread(&self, key: &ObjectKey) {
+        if self
+            .store
+            .get(key)
+            .is_some_and(|object| self.waits(&object))
+        {
+            let mut unread = self.unread.lock();
+            if unread.is_empty() {
+                // The supervisor selects over the relations that wait for content.
+                self.target.lanes.notify();
+            }
+            unread.insert(key.clone());
+        }
+    }
+
+    /// Returns whether an object lacks content that is going to be cached.
+    fn waits(&self, object: &CachedObject) -> bool {
+        !object.has_content() && !self.store.leaves_out(object)
     }
 }
 

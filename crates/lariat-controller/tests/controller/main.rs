@@ -48,6 +48,7 @@ mod queueing;
 mod races;
 mod refused_writes;
 mod relations;
+mod relations_content;
 mod relations_late;
 mod sharding;
 mod sharding_bench;

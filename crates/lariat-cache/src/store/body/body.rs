@@ -23,7 +23,9 @@ pub enum Storage {
     /// Only metadata is watched and stored; content is fetched on demand.
     ///
     /// Handlers still get the whole object, for one request each. Synchronous reads of a cache fail with a
-    /// [`DecodeError`](crate::DecodeError) for which [`is_no_content`](crate::DecodeError::is_no_content) is true.
+    /// [`DecodeError`](crate::DecodeError) for which [`is_no_content`](crate::DecodeError::is_no_content) is true. As
+    /// long as a relation or an index [reads content](crate::Informer::hold_content), the kind is stored
+    /// [compressed](Self::Compressed) instead.
     OnDemand,
     /// JSON, compressed with a dictionary that is trained from the kind's own objects.
     ///
