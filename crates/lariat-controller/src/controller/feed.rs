@@ -8,6 +8,7 @@ use lariat_core::{Cause, Gvk};
 use lariat_lease::Shards;
 use lariat_queue::Add;
 
+use super::core::add_in_pieces;
 use crate::current::{self, Caller};
 use crate::hot_loop::Detector;
 use crate::lane::Lanes;
@@ -33,10 +34,9 @@ impl Subscriber for Feed {
         let caller = current::caller();
         let ring = self.shards.as_ref();
         let own = ring.map(|shards| (shards, shards.share_of(&self.gvk)));
-        // The closure below runs under the queue's lock, so debounced adds are collected and added afterwards.
         let mut later = Vec::new();
-        // One lock for the whole batch: an initial list has thousands of changes.
-        self.queue.add_all(changes.iter().filter_map(|change| {
+        // One lock for many changes: an initial list has thousands.
+        let adds = changes.iter().filter_map(|change| {
             if let Some((shards, share)) = &own {
                 // A key of another member is not even queued. If it moves here later, `shards::Follower` enqueues it.
                 let key = shards.key_of(&self.gvk, change.object())?;
@@ -63,10 +63,9 @@ impl Subscriber for Feed {
             }
             let add = Add::now().lanes(due).priority(priority).payload(payload);
             Some((change.key().clone(), add))
-        }));
-        if !later.is_empty() {
-            self.queue.add_all(later);
-        }
+        });
+        add_in_pieces(&self.queue, adds);
+        add_in_pieces(&self.queue, later.into_iter());
     }
 
     fn wrote(&self, written: &OwnWrite) {
