@@ -1,6 +1,7 @@
 //! Checkers of replicas that elect a leader, or divide the keys among them.
 
 mod calls;
+mod fenced;
 mod holders;
 mod leases;
 mod terms;
@@ -24,6 +25,7 @@ pub(super) fn all(setup: &Arc<Setup>) -> Vec<Box<dyn Check>> {
     vec![
         Box::new(holders::OneHolder::new(setup)),
         Box::new(writers::OneWriter::new(setup)),
+        Box::new(fenced::FencedWrites::new(setup)),
         Box::new(calls::HolderSawLast::new(setup)),
         Box::new(leases::Leases::new(setup)),
     ]

@@ -116,6 +116,11 @@ impl Terms {
         }
     }
 
+    /// Returns the present incarnation of a process.
+    pub(super) fn living(&self, process: &str) -> Option<&IncarnationId> {
+        self.living.get(process)
+    }
+
     /// Returns the deadline of a process's lease; none if it never held one.
     pub(super) fn deadline(&self, incarnation: &IncarnationId) -> Option<Duration> {
         self.terms.get(incarnation)?.deadline

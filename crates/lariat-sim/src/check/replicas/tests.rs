@@ -11,7 +11,7 @@ use lariat_core::{Cause, Gvk, ObjectKey};
 use lariat_lease::Share;
 use serde_json::json;
 
-use super::{calls, holders, leases, writers};
+use super::{calls, fenced, holders, leases, writers};
 use crate::activity::{Activity, ActivityKind};
 use crate::actors::{HandlerId, IncarnationId};
 use crate::check::Check;
@@ -227,6 +227,25 @@ impl Server {
     fn objects(&self) -> Api<ConfigMap> {
         Api::namespaced(self.cluster.client(), "default")
     }
+}
+
+#[test]
+fn write_sent_after_the_deadline_or_without_a_lease_is_reported() {
+    let mut harness = ReplicasHarness::of(fenced::FencedWrites::new(&setup(false)));
+    let patch = "PATCH /api/v1/namespaces/default/configmaps/x";
+    harness.asks(1, "b", patch);
+    assert_eq!(harness.found, 1, "it has no lease");
+    harness.creates_lease(1, "a");
+    harness.asks(11, "a", patch);
+    harness.asks(12, "a", "GET /api/v1/namespaces/default/configmaps/x");
+    harness.asks(
+        12,
+        "a",
+        "PUT /apis/coordination.k8s.io/v1/namespaces/default/leases/trial",
+    );
+    assert_eq!(harness.found, 1);
+    harness.asks(12, "a", patch);
+    assert_eq!(harness.found, 2);
 }
 
 fn holders(is_sharded: bool) -> ReplicasHarness<holders::OneHolder> {

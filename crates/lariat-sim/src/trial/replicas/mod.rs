@@ -3,5 +3,6 @@
 mod plan;
 mod program;
 mod replicas;
+mod suspensions;
 
 pub(crate) use replicas::simulation;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::suspensions::suspensions;
 use crate::chaos::Chaos;
 use crate::plan::{Change, Fault, FaultKind, PlanStep, ProcessFault, StepAction, Write};
 use crate::setup::Setup;
@@ -51,6 +52,7 @@ pub(crate) fn plan(setup: &Setup, chaos: &Chaos) -> Vec<PlanStep> {
             what,
         }));
     }
+    steps.extend(suspensions(setup, planner.names, chaos.duration));
     steps.sort_by_key(|step| step.at);
     steps
 }
@@ -230,6 +232,31 @@ mod tests {
         };
         assert_eq!(plan_of(3), plan_of(3));
         assert_ne!(plan_of(3), plan_of(5));
+    }
+
+    #[test]
+    fn processes_are_suspended_while_their_writes_are_refused_in_some_seeds() {
+        let is_suspended = |seed: &u64| {
+            let simulation = simulation(*seed);
+            let setup = simulation
+                .scenario
+                .replicas
+                .as_ref()
+                .expect("it has replicas");
+            let steps = suspensions(setup, 10, simulation.scenario.chaos.duration);
+            let pauses = steps.iter().filter_map(|step| match step.what {
+                StepAction::Process {
+                    what: ProcessFault::Pause(length),
+                    ..
+                } => Some(length),
+                _ => None,
+            });
+            let pauses: Vec<Duration> = pauses.collect();
+            assert!(pauses.iter().all(|length| *length >= setup.times.duration));
+            !pauses.is_empty()
+        };
+        let count = (0..60).filter(is_suspended).count();
+        assert!((10..30).contains(&count), "{count} of 60");
     }
 
     #[test]
