@@ -112,6 +112,8 @@ fn default_kubeconfig() -> Option<PathBuf> {
 /// - Credentials are not sent over `http://`, except to a server on this machine, where kubectl sends none.
 ///
 /// The files are read again when the server refuses the credentials with 401 or TLS fails, at most every ten seconds.
+/// The context of the start is read, also if another one is current by then. If it is gone, or its server, TLS server
+/// name or proxy is another one, a warning is logged and the previous credentials are used.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), lariat::cache::ConnectError> {
@@ -154,12 +156,11 @@ pub async fn from_kubeconfig_file(path: impl AsRef<Path>) -> Result<Client, Conn
 
 /// Creates a client from merged kubeconfigs; `paths` names them in errors.
 async fn from_files(files: Vec<PathBuf>, paths: &Path) -> Result<Client, ConnectError> {
-    let origin = Origin::new(files);
     let unusable = |Unusable { path, detail }| ConnectError::Kubeconfig {
         path: path.unwrap_or_else(|| paths.to_owned()),
         detail,
     };
-    let config = origin.read().map_err(unusable)?;
+    let (origin, config) = Origin::open(files).map_err(unusable)?;
     create(config, Some(origin), Http2::default()).await
 }
 
@@ -214,8 +215,9 @@ pub async fn from_kubeconfig_text(text: &[u8]) -> Result<Client, ConnectError> {
 /// plugin. Files of tokens and certificates are read again every minute. Tokens are trimmed. A file that is missing,
 /// empty or half-written, and a certificate that does not belong to its key, are not used: the previous content is, and
 /// the file is read again after a second. Connections with an older certificate get no more requests. If the API server
-/// answers 401, or TLS fails, credentials are read again immediately, at most every five seconds for a plugin, and the
-/// request is repeated once with the new ones.
+/// answers 401, or TLS fails, credentials are read again immediately, and the request is repeated once with the new
+/// ones. A plugin is run again at most every five seconds, and at most once a minute while its credentials go on being
+/// refused. If TLS fails, it is run again only if it has given a certificate: a token has no part in that.
 ///
 /// **Proxies.** `proxy_url` is used as it is; the environment is not read. A user and password in it are sent to the
 /// proxy, and never appear in errors.

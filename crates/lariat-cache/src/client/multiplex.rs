@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tower::{BoxError, Service, ServiceBuilder, ServiceExt};
 
-use super::credentials::{CredentialError, Credentials, Http1, Login, Transport};
+use super::credentials::{CredentialError, Credentials, Http1, Login, Refusal, Transport};
 use super::dial::{self, NotConnected};
 use super::driven;
 use super::kubeconfig::Origin;
@@ -161,10 +161,10 @@ impl Connections {
         let request = login.sign(request).await?;
         let used = request.headers().get(header::AUTHORIZATION).cloned();
         let answer = self.send_as(&login, request).await;
-        if !login.is_refused_by(&answer) {
+        let Some(refusal) = login.refusal(&answer) else {
             return answer;
-        }
-        let Some(next) = self.credentials.after_refusal(&login).await else {
+        };
+        let Some(next) = self.credentials.after_refusal(&login, refusal).await else {
             return answer;
         };
         // A request with a TLS error is repeated only if it was not sent, that is if the connection was not
@@ -296,11 +296,18 @@ impl Connections {
 }
 
 impl Login {
-    /// Returns whether the API server refused the credentials.
-    fn is_refused_by(&self, answer: &Result<Response<RouterBody>, BoxError>) -> bool {
+    /// Returns how the credentials were refused, if they were.
+    fn refusal(&self, answer: &Result<Response<RouterBody>, BoxError>) -> Option<Refusal> {
         match answer {
-            Ok(response) => response.status() == StatusCode::UNAUTHORIZED,
-            Err(error) => self.has_certificates() && is_tls(&**error),
+            Ok(response) => {
+                (response.status() == StatusCode::UNAUTHORIZED).then_some(Refusal::Unauthorized)
+            }
+            Err(error) => {
+                let error = &**error;
+                // A server that does not accept a certificate ends the connection when it is first used.
+                let has_ended = self.has_client_certificate() && has_ended(error);
+                (self.has_certificates() && (is_tls(error) || has_ended)).then_some(Refusal::Tls)
+            }
         }
     }
 
@@ -315,15 +322,17 @@ impl Login {
     }
 }
 
-/// Returns whether a certificate may be the reason for an error.
-///
-/// A server that does not accept a certificate ends the connection when it is first used.
+/// Returns whether a new connection ended before its first answer.
+fn has_ended(error: &(dyn Error + 'static)) -> bool {
+    matches!(find::<OpenError>(error), Some(OpenError::Ended { .. }))
+}
+
+/// Returns whether TLS failed, in most cases because of a certificate.
 fn is_tls(error: &(dyn Error + 'static)) -> bool {
     let connecting = find::<NotConnected>(error);
     let opening = find::<OpenError>(error);
     connecting.is_some_and(|error| error.is_tls)
         || matches!(opening, Some(OpenError::NotConnected(error)) if error.is_tls)
-        || matches!(opening, Some(OpenError::Ended { .. }))
         || dial::is_tls(error)
 }
 

@@ -328,6 +328,32 @@ async fn a_plugin_runs_once_for_all_requests_and_again_when_its_token_is_refused
 }
 
 #[tokio::test]
+async fn plugin_whose_credentials_go_on_being_refused_runs_less_often() {
+    let (folder, guarded) = (Folder::new("plugin-refused"), Guarded::start("other").await);
+    folder.token("first", "");
+    let plugin = folder.plugin("");
+    let client = guarded.client(|user| user.exec = Some(plugin)).await;
+    let mut runs = Vec::new();
+    for _ in 0..60 {
+        assert_eq!(write(&client).await, Err(401));
+        runs.push(folder.lines("runs"));
+        pass(5).await;
+    }
+    let ran = runs.windows(2).enumerate();
+    let ran: Vec<_> = ran
+        .filter(|(_, pair)| pair[0] < pair[1])
+        .map(|(at, _)| (at + 1) * 5)
+        .collect();
+    // In seconds after the first refusal, at which it ran too.
+    assert_eq!(ran, [5, 15, 35, 75, 135, 195, 255]);
+    // After a while without refusals it runs at once.
+    pass(600).await;
+    *guarded.accepted.lock() = "second";
+    folder.token("second", "");
+    assert_eq!(write(&client).await, Ok(()));
+}
+
+#[tokio::test]
 async fn a_plugin_runs_again_before_its_token_expires() {
     let (folder, guarded) = (Folder::new("expiry"), Guarded::start("first").await);
     folder.token(

@@ -11,7 +11,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
-use crate::credentials::{Folder, answer, write};
+use crate::credentials::{Folder, answer, pass, write};
 use crate::server::{Server, Speech, listen, serve};
 
 /// A certificate and its key, as PEM.
@@ -312,4 +312,34 @@ async fn bundles_with_an_odd_certificate_are_used() {
         let text = error.unwrap_err().to_string();
         assert!(text.contains("certificate authorit"), "{text}");
     }
+}
+
+#[tokio::test]
+async fn plugin_of_a_token_is_not_run_when_connections_end() {
+    let (folder, authority) = (Folder::new("plugin-balancer"), Authority::new());
+    let (certificate, key) = authority.sign("balancer");
+    let key = key.serialize_der().try_into().expect("it is a key");
+    let tls = ServerConfig::builder().with_no_client_auth();
+    let mut tls = tls
+        .with_single_cert(vec![certificate.der().clone()], key)
+        .expect("they belong together");
+    tls.alpn_protocols = vec![b"h2".to_vec()];
+    let acceptor = TlsAcceptor::from(Arc::new(tls));
+    // A balancer without servers: it accepts, and closes.
+    let server = Server::with(listen(0), move |stream| {
+        let acceptor = acceptor.clone();
+        async move { drop(acceptor.accept(stream).await) }
+    });
+    let url = format!("https://127.0.0.1:{}", server.port);
+    let mut config = kube::Config::new(url.parse().expect("it is a URL"));
+    config.root_cert = Some(vec![authority.certificate.der().to_vec()]);
+    folder.token("first", "");
+    config.auth_info.exec = Some(folder.plugin(""));
+    let client = from_config(config, Http2::Negotiated).await.unwrap();
+    for _ in 0..3 {
+        let request = Request::get("/version").body(Vec::new()).unwrap();
+        client.request_text(request).await.unwrap_err();
+        pass(10).await;
+    }
+    assert_eq!((server.connections(), folder.lines("runs")), (3, 1));
 }

@@ -17,6 +17,7 @@ mod content_filter_faults;
 mod credentials;
 #[cfg(feature = "rustls-tls")]
 mod credentials_certificates;
+mod credentials_reread;
 mod defects;
 mod factory;
 mod faults;
@@ -36,6 +37,7 @@ mod outages;
 mod own_writes;
 mod own_writes_answers;
 mod phases;
+mod proxies;
 mod refusals;
 mod relists;
 mod replacements;

@@ -10,7 +10,7 @@ use tokio::task;
 
 use super::error::CredentialError;
 use super::login::Login;
-use super::source::{Known, ReadReason, Source};
+use super::source::{Known, ReadReason, Refusal, Source};
 use crate::client::kubeconfig::Origin;
 use crate::client::single::Single;
 use crate::client::socket::Offer;
@@ -83,6 +83,7 @@ impl Credentials {
     pub(in crate::client) async fn after_refusal(
         &self,
         refused: &Arc<Login>,
+        refusal: Refusal,
     ) -> Option<Arc<Login>> {
         if let Some(newer) = self.source.newer_than(refused) {
             return Some(newer);
@@ -91,9 +92,9 @@ impl Credentials {
         // Joins a read in progress. It may have ended since the check above, so the check is repeated.
         let reading = self.reading.join_or((), || {
             let newer = self.source.newer_than(refused);
-            let starts = newer.is_none() && self.source.may_read_again();
+            let starts = newer.is_none() && self.source.may_read_again(refusal);
             starts
-                .then(|| self.reading_for(ReadReason::Refusal))
+                .then(|| self.reading_for(ReadReason::Refused(refusal)))
                 .ok_or(newer)
         });
         match reading {

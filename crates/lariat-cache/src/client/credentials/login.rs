@@ -13,6 +13,7 @@ use tower::{BoxError, Layer, ServiceExt};
 
 use super::error::CredentialError;
 use super::life::Life;
+use super::source::Refusal;
 use super::transport::Transport;
 use crate::client::exec::Credential;
 
@@ -24,6 +25,7 @@ pub(in crate::client) struct Login {
     pub(super) life: Life,
     /// Whether another certificate or authority may be read after TLS has failed.
     pub(super) has_certificates: bool,
+    pub(super) has_client_certificate: bool,
     pub(in crate::client) transport: Arc<Transport>,
 }
 
@@ -40,6 +42,17 @@ impl Login {
     /// Returns whether there are certificates that may have been replaced.
     pub(in crate::client) fn has_certificates(&self) -> bool {
         self.has_certificates
+    }
+
+    /// Returns whether the server is shown a certificate, which it may refuse.
+    pub(in crate::client) fn has_client_certificate(&self) -> bool {
+        self.has_client_certificate
+    }
+
+    /// Returns whether the plugin's credential is kept after a refusal: it has no part in TLS without a certificate.
+    pub(super) fn keeps_plugin(&self, refusal: Refusal) -> bool {
+        let plugin = self.plugin.as_ref();
+        refusal == Refusal::Tls && plugin.is_some_and(|given| given.certificate.is_none())
     }
 
     /// Adds the credentials to a request.

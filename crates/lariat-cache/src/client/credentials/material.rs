@@ -37,7 +37,12 @@ pub(super) fn has_files(config: &Config) -> bool {
 
 /// Returns whether there are certificates, which TLS may refuse.
 pub(super) fn has_certificates(config: &Config) -> bool {
-    is_set(config.auth_info.client_certificate_data.as_deref()) || config.root_cert.is_some()
+    has_client_certificate(config) || config.root_cert.is_some()
+}
+
+/// Returns whether there is a client certificate.
+pub(super) fn has_client_certificate(config: &Config) -> bool {
+    is_set(config.auth_info.client_certificate_data.as_deref())
 }
 
 /// Reads the files of a configuration into it, and adds the credential of a plugin.

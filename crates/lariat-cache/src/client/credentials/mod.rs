@@ -14,4 +14,5 @@ mod transport;
 pub(super) use credentials::Credentials;
 pub(super) use error::CredentialError;
 pub(super) use login::Login;
+pub(super) use source::Refusal;
 pub(super) use transport::{Http1, Transport};

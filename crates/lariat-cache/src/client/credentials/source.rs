@@ -16,6 +16,7 @@ use super::transport::Transport;
 use crate::client::exec;
 use crate::client::kubeconfig::Origin;
 use crate::client::socket::Offer;
+use crate::client::url;
 
 /// How often files of tokens and certificates are read, as in client-go.
 const READ_EVERY: Duration = Duration::from_secs(60);
@@ -28,6 +29,9 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// It applies after the API server refused its credential, and after a failed run while the previous credential is
 /// still valid.
 const RUN_EVERY: Duration = Duration::from_secs(5);
+
+/// The same while refusals go on: the interval doubles with each run, up to this one.
+const RUN_EVERY_AT_LAST: Duration = Duration::from_secs(60);
 
 /// The shortest interval between reads of the kubeconfig.
 const REREAD_EVERY: Duration = Duration::from_secs(10);
@@ -46,8 +50,10 @@ struct State {
     current: Option<Arc<Login>>,
     /// When the credentials were last read; files are read again after a while.
     read_at: Option<Instant>,
-    /// When they were last read because the API server refused them.
+    /// When they were last read because they were refused.
     refused_at: Option<Instant>,
+    /// How long after that a plugin may be run for the next refusal.
+    run_every: Duration,
     /// When the last read failed and the previous credentials were kept.
     failed_at: Option<Instant>,
     /// When the kubeconfig was last read again.
@@ -63,8 +69,17 @@ struct State {
 pub(super) enum ReadReason {
     /// They may have changed or expired.
     Age,
-    /// The API server refused them.
-    Refusal,
+    /// They were refused.
+    Refused(Refusal),
+}
+
+/// The way in which credentials were refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::client) enum Refusal {
+    /// The API server answered 401.
+    Unauthorized,
+    /// TLS failed, in which a certificate may have a part, and a token has none.
+    Tls,
 }
 
 /// The credentials that were read last, and whether they must be read again.
@@ -89,6 +104,7 @@ impl Source {
             current: None,
             read_at: None,
             refused_at: None,
+            run_every: RUN_EVERY,
             failed_at: None,
             reread_at: None,
             begun: 0,
@@ -146,24 +162,35 @@ impl Source {
 
     /// Returns whether credentials may be read again because they were refused.
     ///
-    /// This is limited for plugins: a user without permissions must not have the plugin run for each request.
-    pub(super) fn may_read_again(&self) -> bool {
+    /// This is limited for plugins: a user without permissions, or a balancer without servers, must not have the plugin
+    /// run for each request.
+    pub(super) fn may_read_again(&self, refusal: Refusal) -> bool {
         let mut state = self.state.lock();
-        let has_plugin = material::plugin(&state.config).is_some();
-        if has_plugin && is_within(state.refused_at, RUN_EVERY) {
+        let runs = material::plugin(&state.config).is_some()
+            && state
+                .current
+                .as_ref()
+                .is_none_or(|login| !login.keeps_plugin(refusal));
+        if runs && is_within(state.refused_at, state.run_every) {
             return false;
         }
         let may_reread = self.origin.is_some() && !is_within(state.reread_at, REREAD_EVERY);
-        if !has_plugin && !may_reread && !material::has_files(&state.config) {
+        if !runs && !may_reread && !material::has_files(&state.config) {
             return false;
         }
+        let goes_on = runs && is_within(state.refused_at, state.run_every * 2);
+        state.run_every = if goes_on {
+            RUN_EVERY_AT_LAST.min(state.run_every * 2)
+        } else {
+            RUN_EVERY
+        };
         state.refused_at = Some(Instant::now());
         true
     }
 
     /// Reads everything, which may take long and blocks the thread.
     pub(super) fn read(&self, reason: ReadReason) -> Result<Arc<Login>, CredentialError> {
-        if reason == ReadReason::Refusal {
+        if reason != ReadReason::Age {
             self.reread();
         }
         let read = self.begin();
@@ -183,18 +210,19 @@ impl Source {
             Arc::clone(&state.config)
         };
         let path = origin.path().display();
-        match origin.read() {
+        match origin.reread() {
             // Requests and connections are made for the server of the beginning.
-            Ok(next) if next.cluster_url == config.cluster_url => {
+            Ok(next) if is_same_server(&next, &config) => {
                 self.state.lock().config = Arc::new(next);
             }
-            Ok(_) => {
-                tracing::warn!(%path, "the kubeconfig names another server now; restart to use that one")
-            }
-            Err(unusable) => {
-                let error = unusable.detail;
-                tracing::warn!(%path, %error, "the kubeconfig cannot be read again");
-            }
+            Ok(_) => tracing::warn!(
+                %path, context = origin.context(),
+                "the kubeconfig names another server now; restart to use that one"
+            ),
+            Err(unusable) => tracing::warn!(
+                %path, context = origin.context(), error = unusable.detail,
+                "the kubeconfig cannot be read again; the previous credentials are used"
+            ),
         }
     }
 
@@ -228,6 +256,7 @@ impl Source {
             plugin,
             life,
             has_certificates: self.origin.is_some() || material::has_certificates(&config),
+            has_client_certificate: material::has_client_certificate(&config),
             transport,
         })
     }
@@ -242,7 +271,11 @@ impl Source {
             return Ok((None, Life::default()));
         };
         let is_good = |login: &&Arc<Login>| {
-            reason == ReadReason::Age && login.plugin.is_some() && !login.life.is_due()
+            let is_refused = match reason {
+                ReadReason::Age => false,
+                ReadReason::Refused(refusal) => !login.keeps_plugin(refusal),
+            };
+            login.plugin.is_some() && !is_refused && !login.life.is_due()
         };
         if let Some(login) = read.before.as_ref().filter(is_good) {
             return Ok((login.plugin.clone(), login.life));
@@ -299,6 +332,17 @@ impl Source {
 fn keeps(read: &Read, before: &Login, reason: ReadReason) -> bool {
     let has_plugin = material::plugin(&read.config).is_some();
     !has_plugin || reason == ReadReason::Age && !before.life.has_expired()
+}
+
+/// Returns whether two configurations lead to the same server.
+///
+/// Behind another proxy, or under another name, the same address may be another cluster. The password of a proxy may
+/// change.
+fn is_same_server(one: &Config, other: &Config) -> bool {
+    let proxy = |config: &Config| Some(url::split_user(config.proxy_url.clone()?).0);
+    one.cluster_url == other.cluster_url
+        && one.tls_server_name == other.tls_server_name
+        && proxy(one) == proxy(other)
 }
 
 /// Returns whether a moment was less than a duration ago.

@@ -70,20 +70,22 @@ impl Kubeconfig {
         Ok(Self { documents })
     }
 
-    /// Returns the current context: of the first file that has one.
-    pub(super) fn current(&self) -> Result<Entry<'_>, String> {
-        let mut current = "";
+    /// Returns the name of the current context: of the first file that has one.
+    pub(super) fn current_name(&self) -> Result<&str, String> {
         for document in &self.documents {
-            current = document
+            let current = document
                 .current_context()
                 .map_err(|detail| within(document, detail))?;
             if !current.is_empty() {
-                break;
+                return Ok(current);
             }
         }
-        if current.is_empty() {
-            return Err(self.without_context("it has no current context"));
-        }
+        Err(self.without_context("it has no current context"))
+    }
+
+    /// Returns the current context.
+    pub(super) fn current(&self) -> Result<Entry<'_>, String> {
+        let current = self.current_name()?;
         self.find(List::Contexts, current)?.ok_or_else(|| {
             let problem = format!("it has no context {current:?}, which is the current one");
             self.without_context(&problem)

@@ -1,4 +1,4 @@
-//! The files that a configuration was read from.
+//! The files and the context that a configuration was read from.
 
 use std::path::{Path, PathBuf};
 
@@ -6,25 +6,42 @@ use kube::Config;
 
 use super::{Kubeconfig, Unusable};
 
-/// The files of a configuration, which are read again when the server refuses what they gave.
+/// The files and the context of a configuration, which is read again when the server refuses what it gave.
+///
+/// The context is the one that was current at the start: another one belongs to another user, and often to another
+/// cluster.
 #[derive(Debug, Clone)]
 pub(in crate::client) struct Origin {
     paths: Vec<PathBuf>,
+    context: String,
 }
 
 impl Origin {
-    pub(in crate::client) fn new(paths: Vec<PathBuf>) -> Self {
-        Self { paths }
+    /// Reads the configuration of the current context.
+    pub(in crate::client) fn open(paths: Vec<PathBuf>) -> Result<(Self, Config), Unusable> {
+        let kubeconfig = Kubeconfig::read(&paths)?;
+        let config = kubeconfig.settle().map_err(unusable)?;
+        let context = kubeconfig.current_name().map_err(unusable)?.to_owned();
+        Ok((Self { paths, context }, config))
     }
 
-    /// Reads the configuration of the current context.
-    pub(in crate::client) fn read(&self) -> Result<Config, Unusable> {
-        let unusable = |detail| Unusable { path: None, detail };
-        Kubeconfig::read(&self.paths)?.settle().map_err(unusable)
+    /// Reads the configuration of the same context again, whichever is the current one now.
+    pub(in crate::client) fn reread(&self) -> Result<Config, Unusable> {
+        let kubeconfig = Kubeconfig::read(&self.paths)?;
+        kubeconfig.settle_context(&self.context).map_err(unusable)
     }
 
     /// Returns the first file.
     pub(in crate::client) fn path(&self) -> &Path {
         self.paths.first().map_or(Path::new(""), |path| path)
     }
+
+    /// Returns the name of the context.
+    pub(in crate::client) fn context(&self) -> &str {
+        &self.context
+    }
+}
+
+fn unusable(detail: String) -> Unusable {
+    Unusable { path: None, detail }
 }

@@ -20,8 +20,18 @@ impl Kubeconfig {
         self.settle_with(&ProxyVariables::from_env())
     }
 
+    /// Returns the configuration of a context, for the proxies of the environment.
+    pub(in crate::client) fn settle_context(&self, name: &str) -> Result<Config, String> {
+        let context = self.find(List::Contexts, name)?;
+        let context = context.ok_or_else(|| format!("it has no context {name:?}"))?;
+        self.settled(&context, &ProxyVariables::from_env())
+    }
+
     pub(super) fn settle_with(&self, variables: &ProxyVariables) -> Result<Config, String> {
-        let context = self.current()?;
+        self.settled(&self.current()?, variables)
+    }
+
+    fn settled(&self, context: &Entry<'_>, variables: &ProxyVariables) -> Result<Config, String> {
         let name = context.text("cluster")?.unwrap_or_default();
         let cluster = self.find(List::Clusters, name)?.ok_or_else(|| {
             context.wrong(format!("names the cluster {name:?}, which is not there"))
