@@ -33,8 +33,8 @@ pub(crate) enum Command {
     },
     /// Serve pods to those that run
     ///
-    /// It prints `ready URL`, obeys `modify M`, `probe N CROWD`, `release`, `pace R` and `expire` on its input, and
-    /// ends with it.
+    /// It prints `ready URL`, obeys `modify M`, `probe N CROWD`, `release`, `pace R`, `expire` and `loads` on its input,
+    /// and ends with it.
     Serve {
         #[arg(long, value_name = "N", value_parser = number)]
         pods: usize,
@@ -306,4 +306,7 @@ at the end. No scheduler takes these pods up. The server makes changes while the
 many as it can, and in latency times begin when the request of a change is sent, so that what counts is the difference
 from the floor. A row whose ops/s stay below its rate has met a server that could not keep up.
 
-merged, in storm and fanout, counts changes for which a handler was not called, as a later one was there by then.";
+merged, in storm and fanout, counts changes for which a handler was not called, as a later one was there by then.
+
+A run of storm, fanout or latency is void if its subject opened a watch again or listed again meanwhile: it has measured
+something else. Such a run counts for no median, and its row says how many there were (\"void\" with --json).";

@@ -56,6 +56,17 @@ pub(crate) struct Row {
     pub(crate) p50_us: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) p99_us: Option<f64>,
+    /// Lists and watches that the subject asked for again where it must not; then the row has measured something else.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) void: usize,
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 impl Row {
@@ -131,23 +142,32 @@ impl Report {
         }
     }
 
-    /// Prints the medians of all runs of a case and a subject, with their range.
+    /// Prints the medians of the valid runs of a case and a subject, with their range.
     pub(crate) fn case(&self, runs: &[Row]) {
-        let Some(row) = runs.first().filter(|_| !self.json) else {
-            return;
-        };
+        if !self.json && !runs.is_empty() {
+            println!("{}", self.line(runs));
+        }
+    }
+
+    fn line(&self, runs: &[Row]) -> String {
+        let row = &runs[0];
         let handlers = row
             .handlers
             .map_or_else(|| "–".to_owned(), |handlers| handlers.to_string());
-        print!(
+        let mut line = format!(
             "{:<14} {:<20} {:>9} {handlers:>8}",
             row.case, row.subject, row.n
         );
+        let valid: Vec<&Row> = runs.iter().filter(|row| row.void == 0).collect();
         for (_, value) in self.columns {
-            let values = runs.iter().filter_map(value).collect();
-            print!(" {:>width$}", spread(values), width = self.width);
+            let values = valid.iter().filter_map(|row| value(row)).collect();
+            line += &format!(" {:>width$}", spread(values), width = self.width);
         }
-        println!();
+        if valid.len() < runs.len() {
+            let (void, all) = (runs.len() - valid.len(), runs.len());
+            line += &format!("  void: {void} of {all} runs, pods were listed or watched again");
+        }
+        line
     }
 }
 
@@ -183,6 +203,32 @@ fn text(value: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn runs_that_listed_or_watched_again_count_for_no_median() {
+        let run = |wall_s: f64, void: usize| Row {
+            case: "typed".to_owned(),
+            subject: "lariat".to_owned(),
+            wall_s,
+            void,
+            ..Row::default()
+        };
+        let report = Report {
+            json: false,
+            width: 6,
+            columns: &[WALL],
+        };
+        let line = report.line(&[run(1.0, 0), run(50.0, 2), run(3.0, 0)]);
+        assert!(
+            line.contains("2.000 [1.000–3.000]  void: 1 of 3 runs"),
+            "{line}"
+        );
+        let line = report.line(&[run(1.0, 1)]);
+        assert!(line.contains("–  void: 1 of 1 runs"), "{line}");
+        assert!(!report.line(&[run(1.0, 0)]).contains("void"));
+        let json = serde_json::to_string(&run(1.0, 0)).unwrap();
+        assert!(!json.contains("void"), "{json}");
+    }
 
     #[test]
     fn several_runs_are_reported_by_their_median_and_range() {

@@ -85,21 +85,35 @@ impl Stage {
 
 /// Plays a run, for which a server does what the run is about.
 fn play(run: &Run, target: &Target, server: Option<&mut Process>) -> Result<Vec<Row>> {
-    let (text, target) = (serde_json::to_string(run)?, serde_json::to_string(target)?);
+    let (text, described) = (serde_json::to_string(run)?, serde_json::to_string(target)?);
     // A new process for each run: memory that an earlier run has left in the allocator must not count.
-    let mut child = Process::spawn(&["child", &text, &target])?;
+    let mut child = Process::spawn(&["child", &text, &described])?;
+    let mut void = 0;
     let said = match (Cues::of(run), server) {
         (Some(cues), Some(server)) => {
             child.hear_after("ready")?;
+            let before = loads(run, target, server)?;
             let floor = server.ask_after(&cues.prepare, "held")?;
             // The child answers once its clock runs; only then are the changes released.
             child.ask_after(&format!("go {floor}"), "going")?;
             server.ask_after(&cues.release, "released")?;
-            child.hear_beside(server)?
+            let said = child.hear_beside(server)?;
+            void = loads(run, target, server)?.saturating_sub(before);
+            said
         }
         _ => child.hear()?,
     };
-    Ok(serde_json::from_str(&said)?)
+    let mut rows: Vec<Row> = serde_json::from_str(&said)?;
+    rows.iter_mut().for_each(|row| row.void = void);
+    Ok(rows)
+}
+
+/// Returns how many lists and watches of pods the embedded server was asked for, where a run must not cause any.
+fn loads(run: &Run, target: &Target, server: &mut Process) -> Result<usize> {
+    if target.is_genuine || !live::watches_on(&run.bench) {
+        return Ok(0);
+    }
+    Ok(server.ask_after("loads", "loaded")?.parse()?)
 }
 
 /// What the server is asked once a subject has seen all pods.

@@ -2,6 +2,10 @@
 
 mod common;
 
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
+
 use serde_json::Value;
 
 use common::{printed, rows, subjects};
@@ -62,6 +66,7 @@ fn subjects_take_turns_and_each_row_has_the_range_of_its_runs() {
     let turn = ["lariat", "floor"];
     assert_eq!(subjects(&rows), [turn, turn].concat());
     for row in &rows {
+        assert_eq!(row["void"], Value::Null, "{row}");
         let (runs, merged) = (row["handler_runs"].as_u64().unwrap(), &row["merged"]);
         if row["subject"] == "lariat" {
             assert_eq!(merged.as_u64().unwrap() + runs, 120, "{row}");
@@ -131,4 +136,37 @@ fn lines_of_changes_are_timed_when_they_arrive() {
         assert!(row["p50_us"].as_f64() > Some(0.0), "{row}");
         assert!(row["p99_us"].as_f64() >= row["p50_us"].as_f64(), "{row}");
     }
+}
+
+#[test]
+fn server_counts_lists_and_watches_of_pods() {
+    let mut server = Command::new(env!("CARGO_BIN_EXE_lariat-bench"));
+    server.args(["serve", "--pods", "3"]);
+    let mut server = server.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let server = server.as_mut().expect("it starts");
+    let mut answers = BufReader::new(server.stdout.take().expect("it is piped")).lines();
+    let mut answer = || answers.next().expect("it goes on").expect("it is text");
+    let ready = answer();
+    let address = ready.strip_prefix("ready http://").expect("it is ready");
+    let read = |path: &str| {
+        let mut stream = TcpStream::connect(address).expect("it listens");
+        write!(stream, "GET {path} HTTP/1.0\r\n\r\n").expect("it reads");
+        let mut head = String::new();
+        let read = BufReader::new(stream).read_line(&mut head);
+        read.expect("it answers");
+    };
+    let mut input = server.stdin.take().expect("it is piped");
+    for (path, expected) in [
+        ("/api/v1/namespaces/default/pods/web-0", "loaded 0"),
+        ("/api/v1/nodes", "loaded 0"),
+        ("/api/v1/pods?limit=1", "loaded 1"),
+        ("/api/v1/namespaces/default/pods", "loaded 2"),
+        ("/api/v1/pods?watch=true&timeoutSeconds=1", "loaded 3"),
+    ] {
+        read(path);
+        writeln!(input, "loads").expect("it reads");
+        assert_eq!(answer(), expected, "{path}");
+    }
+    drop(input);
+    assert!(server.wait().expect("it ends").success());
 }

@@ -58,6 +58,11 @@ pub(crate) fn job<'a>(run: &'a Run, target: &'a Target) -> subjects::Job<'a> {
     }
 }
 
+/// Returns whether a benchmark measures watches that go on, without a list or another watch.
+pub(crate) fn watches_on(bench: &str) -> bool {
+    storms(bench) || bench == "latency"
+}
+
 /// Returns whether in a benchmark pods change as fast as they can.
 pub(crate) fn storms(bench: &str) -> bool {
     matches!(bench, "storm" | "fanout")

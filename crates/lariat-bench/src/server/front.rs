@@ -4,12 +4,13 @@ use std::convert::Infallible;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::{Bytes, BytesMut};
 use flate2::{Compression, write::GzEncoder};
 use futures::stream;
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, HeaderValue};
-use http::{HeaderMap, Request, Response};
+use http::{HeaderMap, Method, Request, Response};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::Incoming;
@@ -34,6 +35,7 @@ type Body = UnsyncBoxBody<Bytes, io::Error>;
 pub(super) struct Front {
     address: SocketAddr,
     flow: watch::Sender<Flow>,
+    loads: Arc<AtomicUsize>,
     _accepting: JoinSet<()>,
 }
 
@@ -41,6 +43,8 @@ pub(super) struct Front {
 struct Door {
     cluster: ClusterService,
     flow: watch::Receiver<Flow>,
+    /// How many lists and watches of pods were asked for.
+    loads: Arc<AtomicUsize>,
     stamper: Stamper,
 }
 
@@ -49,9 +53,11 @@ impl Front {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
         let flow = watch::Sender::new(Flow::Free);
+        let loads = Arc::<AtomicUsize>::default();
         let door = Arc::new(Door {
             cluster,
             flow: flow.subscribe(),
+            loads: Arc::clone(&loads),
             stamper: Stamper::new(),
         });
         let mut accepting = JoinSet::new();
@@ -59,12 +65,18 @@ impl Front {
         Ok(Self {
             address,
             flow,
+            loads,
             _accepting: accepting,
         })
     }
 
     pub(super) fn url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// Returns how many lists and watches of pods were asked for so far.
+    pub(super) fn loads(&self) -> usize {
+        self.loads.load(Ordering::Relaxed)
     }
 
     /// Sets how watch data is sent; while it is held back, new requests wait too.
@@ -94,6 +106,10 @@ async fn speak(stream: TcpStream, door: Arc<Door>) {
 
 impl Door {
     async fn answer(self: Arc<Self>, mut request: Request<Incoming>) -> io::Result<Response<Body>> {
+        // Those of one pod have its name at the end.
+        if request.method() == Method::GET && request.uri().path().ends_with("/pods") {
+            self.loads.fetch_add(1, Ordering::Relaxed);
+        }
         // A list or a new watch would otherwise show the held changes too early.
         flow::released(&mut self.flow.clone()).await;
         let wants_gzip = takes_gzip(request.headers());

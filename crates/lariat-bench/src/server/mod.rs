@@ -9,6 +9,7 @@
 //!   that clients have to list again. It answers the version before that change.
 //! - `probe N CROWD` holds everything back, and changes N pods once each; of CROWD changes one is such a
 //!   probe, and the others are of other pods.
+//! - `loads` answers how many lists and watches of pods clients have asked for so far.
 //! - `release` lets held watches and requests go on.
 //! - `pace R` lets them go on too, but watches send R changes a second. Probes say when they were written:
 //!   when they were handed to the connection, which is about to write them.

@@ -29,6 +29,9 @@ pub(crate) fn serve(pods: usize, modifications: usize) -> Result<()> {
         let cluster = Cluster::builder()
             .garbage_collection(false)
             .history(history)
+            // By number alone: a watch that reads slowly is waited for, however much there is to read.
+            .history_bytes(usize::MAX)
+            .history_age(Duration::ZERO)
             .seed(1)
             .start()
             .await?;
@@ -79,6 +82,7 @@ async fn obey(
             });
             Ok("released".to_owned())
         }
+        ("loads", _) => Ok(format!("loaded {}", front.loads())),
         ("expire", _) => {
             // No watch may reconnect before there is something to miss.
             front.set(Flow::Held);
