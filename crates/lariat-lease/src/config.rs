@@ -217,15 +217,25 @@ impl Lease {
         })
     }
 
-    /// Explains why a lease was not renewed in time, by a renewal that was due at `due` and began at `began`.
-    pub(crate) fn not_renewed(&self, due: Instant, began: Instant) -> String {
+    /// Explains why a lease was not renewed by its deadline, in a renewal that was due at `due` and began at `began`.
+    ///
+    /// If the process stood still, the server had no part in it. That shows before the renewal, or if it stood still
+    /// during the renewal, in an end long after the deadline.
+    pub(crate) fn not_renewed(&self, due: Instant, began: Instant, deadline: Instant) -> String {
         let late = began.saturating_duration_since(due);
-        if late < self.retry_period {
-            return format!("it was not renewed within {:?}", self.renew_deadline);
+        if late >= self.retry_period {
+            let silent = late + self.retry_period;
+            return format!(
+                "no renewal was attempted for {silent:.1?}: the process or its runtime stood still"
+            );
         }
-        // The server had no part in it.
-        let silent = late + self.retry_period;
-        format!("no renewal was attempted for {silent:.1?}: the process or its runtime stood still")
+        let beyond = deadline.elapsed();
+        if beyond >= self.retry_period {
+            return format!(
+                "the process or its runtime stood still for at least {beyond:.1?} during a renewal"
+            );
+        }
+        format!("it was not renewed within {:?}", self.renew_deadline)
     }
 
     /// Returns the lease duration in whole seconds, rounded up.

@@ -241,7 +241,7 @@ impl<'a> Campaign<'a> {
         // The deadline of the last answered renewal, not one that begins with this attempt: other processes count from
         // that renewal.
         let renewed = time::timeout_at(deadline, tries).await;
-        renewed.unwrap_or_else(|_| Err(self.elector.config.not_renewed(due, began)))
+        renewed.unwrap_or_else(|_| Err(self.elector.config.not_renewed(due, began, deadline)))
     }
 
     /// Makes one attempt to acquire or renew the lease.

@@ -2,7 +2,8 @@
 //!
 //! The leader adds one to each counter of the namespace, again and again, and signs with its name. It prints
 //! `stands by` once its caches are filled. With `--sharded` at the end each replica writes to its share of the
-//! counters, and prints `is one of 3` when its share is another. The cluster is that of `KUBECONFIG`.
+//! counters, and prints `is one of 3` when its share is another. With `--blocking` its handler blocks its thread for
+//! ever. It logs to stdout. The cluster is that of `KUBECONFIG`.
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -24,8 +25,16 @@ use tokio::task::block_in_place;
 /// How long a call works between what it reads and what it writes, and how long a counter then waits.
 const WORK: Duration = Duration::from_millis(10);
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    OneLeads,
+    Sharded,
+    Blocking,
+}
+
 #[tokio::main]
 async fn main() -> ExitCode {
+    tracing_subscriber::fmt().with_ansi(false).init();
     match run().await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -37,10 +46,14 @@ async fn main() -> ExitCode {
 
 async fn run() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let (name, namespace, seconds, is_sharded) = match &arguments[..] {
-        [name, namespace, seconds] => (name, namespace, seconds, false),
-        [name, namespace, seconds, flag] if flag == "--sharded" => (name, namespace, seconds, true),
-        _ => bail!("usage: leader NAME NAMESPACE LEASE_SECONDS [--sharded]"),
+    let [name, namespace, seconds, flags @ ..] = &arguments[..] else {
+        bail!("usage: leader NAME NAMESPACE LEASE_SECONDS [--sharded | --blocking]");
+    };
+    let mode = match flags {
+        [] => Mode::OneLeads,
+        [flag] if flag == "--sharded" => Mode::Sharded,
+        [flag] if flag == "--blocking" => Mode::Blocking,
+        _ => bail!("unknown flags {flags:?}"),
     };
     let duration = Duration::from_secs(seconds.parse()?);
     let lease = Lease::new("counter")
@@ -53,7 +66,7 @@ async fn run() -> Result<()> {
     let kind = ControllerOptions::default().cache(KindOptions::default().selection(ours));
     let builder = SharedControllerFactory::builder(lariat::connect().await?)
         .kind_options(Gvk::new("", "v1", "ConfigMap"), kind);
-    let factory = if is_sharded {
+    let factory = if mode == Mode::Sharded {
         builder.sharding(lease).build()
     } else {
         builder.leader_election(lease).build()
@@ -61,7 +74,7 @@ async fn run() -> Result<()> {
     // What it writes itself is no reason to count on.
     let added = Predicate::new(|change| matches!(change, Change::Added { .. }));
     let name = name.clone();
-    let handler = move |cx| count(cx, name.clone());
+    let handler = move |cx| count(cx, name.clone(), mode);
     let counters = factory.for_object::<ConfigMap>();
     counters.register_handler(
         "count",
@@ -85,7 +98,10 @@ async fn print_shares(shards: Option<Shards>) -> Infallible {
     pending().await
 }
 
-async fn count(cx: Context<ConfigMap>, name: String) -> HandlerResult {
+async fn count(cx: Context<ConfigMap>, name: String, mode: Mode) -> HandlerResult {
+    while mode == Mode::Blocking {
+        park_timeout(WORK);
+    }
     let counter = cx.object()?;
     let data = counter.as_ref().and_then(|counter| counter.data.as_ref());
     let Some(count) = data.and_then(|data| data.get("count")?.parse::<u64>().ok()) else {

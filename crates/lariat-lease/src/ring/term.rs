@@ -400,7 +400,7 @@ impl<'a> Term<'a> {
             }
         };
         let renewed = time::timeout_at(deadline, tries).await;
-        renewed.unwrap_or_else(|_| Err(config.not_renewed(due, began)))
+        renewed.unwrap_or_else(|_| Err(config.not_renewed(due, began, deadline)))
     }
 
     /// Makes one attempt to renew the lease.

@@ -227,6 +227,19 @@ async fn elector_that_stood_still_says_no_renewal_was_attempted() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn elector_that_stood_still_during_a_renewal_says_so() {
+    let bench = Bench::new().await;
+    let mut one = bench.led_by("one").await;
+    let silence = Rule::new(Action::NoAnswer).client("one");
+    bench.cluster.faults().add(silence);
+    // The renewal is on its way: it began two seconds after the last one, and has five.
+    sleep(3 * SECOND).await;
+    advance(60 * SECOND).await;
+    let error = one.ended().await.expect_err("it is lost").to_string();
+    assert!(error.contains("stood still for at least 5"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn elector_without_answers_says_the_lease_was_not_renewed() {
     let bench = Bench::new().await;
     let mut one = bench.led_by("one").await;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use futures::{StreamExt, TryStreamExt};
-use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::api::core::v1::ConfigMap;
 use lariat::kube::api::{Api, ListParams, PostParams, WatchEvent, WatchParams};
 use lariat::kube::config::Kubeconfig;
@@ -190,9 +190,17 @@ impl<'a> Bench<'a> {
 
     /// Returns how often the lease has passed from one holder to another.
     pub(super) async fn transitions(&self) -> Result<i32> {
+        Ok(self.lease().await?.lease_transitions.unwrap_or_default())
+    }
+
+    /// Returns who holds the lease.
+    pub(super) async fn holder(&self) -> Result<Option<String>> {
+        Ok(self.lease().await?.holder_identity)
+    }
+
+    async fn lease(&self) -> Result<LeaseSpec> {
         let lease = self.env.api::<Lease>().get("counter").await?;
-        let spec = lease.spec.context("it has one")?;
-        Ok(spec.lease_transitions.unwrap_or_default())
+        lease.spec.context("it has one")
     }
 }
 
@@ -230,6 +238,27 @@ impl Replica {
         let said = timeout(TIMEOUT, said).await;
         let said = said.unwrap_or_else(|_| panic!("{} does not say {line:?}", self.name));
         said.expect("it has not ended");
+    }
+
+    /// Waits until a line that it has printed has all these words.
+    pub(super) async fn logged(&mut self, words: &[&str]) {
+        let has_all = |line: &String| words.iter().all(|word| line.contains(word));
+        let logged = self.said.wait_for(|said| said.iter().any(has_all));
+        let logged = timeout(TIMEOUT, logged).await;
+        let logged = logged.unwrap_or_else(|_| panic!("{} does not log {words:?}", self.name));
+        logged.expect("it has not ended");
+    }
+
+    /// Returns what it has printed to stdout by now.
+    pub(super) fn log(&self) -> Vec<String> {
+        self.said.borrow().clone()
+    }
+
+    /// Returns everything that it has printed to stdout, once it has ended.
+    pub(super) async fn whole_log(&mut self) -> Vec<String> {
+        // The sender goes with the end of its stdout.
+        while self.said.changed().await.is_ok() {}
+        self.log()
     }
 
     /// Sends it a signal; returns when that was.

@@ -44,10 +44,47 @@ async fn a_leader_that_is_paused_past_its_lease_writes_nothing_when_it_goes_on()
         let (code, stderr) = red.ended().await?;
         let lost = format!("error: lost the lease {}/counter: ", env.namespace);
         // Lines before it say which write was refused, if a call was about to send one.
-        let says = stderr.lines().any(|line| line.starts_with(&lost));
-        assert!(code == Some(1) && says, "{code:?} {stderr}");
+        let error = stderr.lines().find(|line| line.starts_with(&lost));
+        let error = error.unwrap_or_else(|| panic!("{code:?} {stderr}"));
+        assert_eq!(code, Some(1));
+        // The reason is the suspension, and not the call that it met.
+        let log = red.whole_log().await;
+        let warned = log.iter().find(|line| line.contains("lost the lease"));
+        for line in [error, warned.expect("it is logged")] {
+            assert!(
+                line.contains("the process or its runtime stood still"),
+                "{line}"
+            );
+        }
+        let blamed: Vec<_> = log.iter().filter(|line| line.contains("block")).collect();
+        assert!(
+            blamed.is_empty() && !error.contains("block"),
+            "{blamed:?} {error}"
+        );
         bench.assert_apart(&red, &green).await;
         assert_eq!(bench.count(&red), written);
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn leader_whose_handler_blocks_its_thread_names_the_handler_and_keeps_the_lease() {
+    in_namespace("leader-blocked", async |env| {
+        let blocks = Program {
+            arguments: &["--blocking"],
+            counters: 1,
+        };
+        let bench = Bench::new(env, blocks).await?;
+        let mut red = bench.replica("red", SHORT).await?;
+        let key = format!("{}/counter-0", env.namespace);
+        let names = ["ERROR", "handler blocks its thread", &key, "count"];
+        // Twice the lease duration, and the watchdog reports at two, four and eight seconds.
+        red.logged(&[&names[..], &["lasts=8s"]].concat()).await;
+        assert_eq!(bench.holder().await?.as_deref(), Some("red"));
+        let log = red.log();
+        let lost = log.iter().find(|line| line.contains("lost the lease"));
+        assert_eq!(lost, None);
         Ok(())
     })
     .await;
