@@ -217,6 +217,9 @@ pub enum ObjectError {
     /// Another object may have its name now.
     #[error("it no longer exists; nothing was applied")]
     OwnerNotFound,
+    /// The owner is being deleted, which the cache does not show yet; nothing was applied.
+    #[error("its owner is being deleted; nothing was applied")]
+    OwnerDeleting,
     /// The API server of its group does not answer.
     ///
     /// So it is unknown whether the kind is served.
@@ -286,7 +289,13 @@ impl ObjectError {
                 | Self::CannotOwn { .. }
                 | Self::AppliedTwice
                 | Self::OwnerNotFound
+                | Self::OwnerDeleting
         )
+    }
+
+    /// Returns whether nothing was applied because the owner is deleted, of which the cache does not know yet.
+    fn is_of_deleted_owner(&self) -> bool {
+        matches!(self, Self::OwnerNotFound | Self::OwnerDeleting)
     }
 
     /// Returns whether it is refused until a user acts: deletes an object, or changes a CRD, a limit or the owner.
@@ -422,7 +431,7 @@ impl ApplyError {
 fn advice(failures: &[ObjectFailure]) -> Option<Box<dyn Error + Send + Sync>> {
     let mut all = failures.iter().map(|failure| &failure.error);
     // The cache is behind: the deletion of the owner calls the reconciler next, and this call did no harm.
-    if all.all(|error| matches!(error, ObjectError::OwnerNotFound)) {
+    if all.all(ObjectError::is_of_deleted_owner) {
         return Some(Ignore::because("its deletion is about to reach the cache").into());
     }
     if failures.iter().all(|failure| failure.error.is_terminal()) {

@@ -19,6 +19,7 @@ use serde_json::{Map, Value, json};
 
 use super::error::ObjectError;
 use super::marks::with_hash;
+use super::meta::Meta;
 use super::resolve::Target;
 use super::run::Run;
 use super::set::Apply;
@@ -300,13 +301,13 @@ impl Run<'_> {
         self.set.call.saw_next(version, CachedObject::new(raw));
     }
 
-    /// Returns the uid of the object that has the owner's name, if there is one.
-    pub(super) async fn live_owner(&self) -> Result<Option<String>, ObjectError> {
+    /// Returns the metadata of the object that has the owner's name, if there is one.
+    pub(super) async fn live_owner(&self) -> Result<Option<Meta>, ObjectError> {
         let clients = self.set.operator.caches.clients();
         let resource = clients.for_kind(&self.set.owner_gvk).resource().await?;
         let key = self.set.owner.key();
         let endpoint = self.endpoint(&resource, key);
-        Ok(endpoint.metadata(key.name()).await?.map(|meta| meta.uid))
+        endpoint.metadata(key.name()).await
     }
 
     /// Reads the record from the API server; `None` if the owner was deleted.

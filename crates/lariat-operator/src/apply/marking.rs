@@ -34,6 +34,13 @@ impl Run<'_> {
             && existing.marks.is_kept == target.options.kept
     }
 
+    /// Returns whether an existing object would get the reference to the owner, which it does not have.
+    pub(super) fn lacks_owner(&self, existing: &Existing, target: &Target) -> bool {
+        let owner = self.set.owner.uid();
+        let mut owners = existing.owners.iter();
+        target.owner_reference.is_some() && owners.all(|(uid, _)| uid != owner)
+    }
+
     /// Returns the merge patch that gives an object the marks of a member.
     ///
     /// `live` is its state on the API server, and the patch is for this state only.

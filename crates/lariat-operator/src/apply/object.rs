@@ -177,8 +177,10 @@ impl Run<'_> {
     async fn apply_to(&self, present: Present, target: &Target) -> Result<Done, ObjectError> {
         let (present, claim) = self.claimed(present, target).await?;
         // The set has applied this object before, so a client deleted it. That may have been the garbage collector,
-        // after the owner was deleted.
-        if claim.is_none() && self.set.memory().has(&target.id()) {
+        // after the owner was deleted. It also removes references, if the owner is deleted without its objects.
+        let is_deleted = claim.is_none() && self.set.memory().has(&target.id());
+        let existing = present.existing.as_ref();
+        if is_deleted || existing.is_some_and(|existing| self.lacks_owner(existing, target)) {
             self.check_owner().await?;
         }
         let is_member = claim == Some(Claim::Member);
@@ -252,14 +254,21 @@ impl Run<'_> {
         }
     }
 
-    /// Checks that the owner still exists, before one of its objects is created again.
+    /// Checks that the owner is not deleted, before an object is created again or gets a reference to the owner.
     ///
-    /// A stale cache may still have an owner that was deleted. The garbage collector deletes each object that is
-    /// created for it, and each deletion calls the reconciler. Without this check they would create and delete the
-    /// object in a loop until the cache has caught up.
+    /// A stale cache may still have an owner that was deleted, or does not show yet that it is being deleted. The
+    /// garbage collector deletes each object that is created for it, and each deletion calls the reconciler. Without
+    /// this check they would create and delete the object in a loop until the cache has caught up. And it would delete
+    /// an object that `kubectl delete --cascade=orphan` was to leave, if that got a reference again.
     async fn check_owner(&self) -> Result<(), ObjectError> {
+        let owner = &self.set.owner;
         match self.live_owner().await {
-            Ok(Some(uid)) if uid == self.set.owner.uid().to_string() => Ok(()),
+            Ok(Some(live)) if live.uid == owner.uid().to_string() => {
+                if live.deletion_timestamp.is_some() && !owner.is_deleting() {
+                    return Err(ObjectError::OwnerDeleting);
+                }
+                Ok(())
+            }
             Ok(_) => Err(ObjectError::OwnerNotFound),
             Err(error) if error.is_reading_forbidden() => Ok(()),
             Err(error) => Err(error),

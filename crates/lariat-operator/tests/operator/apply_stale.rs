@@ -2,7 +2,8 @@
 
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams};
+use kube::ResourceExt;
+use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PropagationPolicy};
 use kube::core::{ApiResource, GroupVersionKind};
 use lariat_cluster::faults::{Action as Fault, After, Rule};
 use serde_json::{Value, json};
@@ -81,6 +82,40 @@ async fn what_vanishes_is_not_created_again_for_an_owner_that_is_gone() {
     // A normal race, so neither a failure nor an error in the log.
     let status = rig.bench.widgets.status().expect("it runs");
     assert!(status.handlers.iter().all(|handler| handler.failures == 0));
+}
+
+/// The garbage collector removes the reference, which calls the reconciler before the cache shows the deletion.
+#[tokio::test(start_paused = true)]
+async fn orphaned_object_gets_no_reference_to_deleted_owner() {
+    for (finalizers, expected) in [
+        (json!([]), "it no longer exists; nothing was applied"),
+        (json!(["demo.dev/waits"]), "its owner is being deleted"),
+    ] {
+        let rig = Rig::falling_behind("widgets").await;
+        rig.want([config("web", "1")]);
+        rig.bench.create("a", 1).await;
+        rig.bench
+            .merge("a", json!({"metadata": {"finalizers": finalizers}}))
+            .await;
+        time::sleep(2 * SECOND).await;
+        let orphaning = DeleteParams {
+            propagation_policy: Some(PropagationPolicy::Orphan),
+            ..DeleteParams::default()
+        };
+        rig.bench.api.delete("a", &orphaning).await.unwrap();
+        time::sleep(5 * SECOND).await;
+        assert!(rig.failure().contains(expected), "{}", rig.failure());
+        if rig.bench.get("a").await.is_some() {
+            rig.bench
+                .merge("a", json!({"metadata": {"finalizers": []}}))
+                .await;
+        }
+        time::sleep(20 * SECOND).await;
+        let web = rig.config_map("web").await.expect("it stays");
+        assert_eq!(web.owner_references(), []);
+        let status = rig.bench.widgets.status().expect("it runs");
+        assert!(status.handlers.iter().all(|handler| handler.failures == 0));
+    }
 }
 
 #[tokio::test(start_paused = true)]
