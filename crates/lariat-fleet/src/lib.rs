@@ -49,13 +49,16 @@ mod wanted;
 mod source;
 
 mod fleet;
+
+mod builder;
 mod terms;
 
 mod life;
 mod run;
 
+pub use builder::FleetBuilder;
 pub use error::{FleetError, SetupError};
-pub use fleet::{Fleet, FleetBuilder, Member, WeakFleet};
+pub use fleet::{Fleet, Member, WeakFleet};
 pub use key::ClusterKey;
 pub use source::ClusterSource;
 pub use status::{MemberPhase, MemberStatus};

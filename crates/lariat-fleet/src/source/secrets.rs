@@ -141,11 +141,9 @@ impl Following {
         // Only metadata is watched, so the kubeconfig itself is read from the API server.
         let secret = match api.get(cx.key().name()).await {
             Ok(secret) => secret,
-            Err(error) if is_missing(&error) => {
-                self.wanted.remove(self.id, &name);
-                return Ok(Outcome::done());
-            }
-            // Also if Secrets are not served, which is no deletion.
+            // The watch reports the deletion, or the next Secret of the name.
+            Err(error) if is_missing(&error) => return Ok(Outcome::done()),
+            // Also if Secrets are not served.
             Err(error) => return Err(error.into()),
         };
         let data = secret.data.unwrap_or_default();
