@@ -60,8 +60,8 @@ macro_rules! holds {
 }
 
 holds! {
-    apply continue_tokens field_selectors json_patch json_path label_selectors list_pages merge_patch metadata protobuf
-    rules strategic_patch watch_lines yaml
+    apply continue_tokens field_selectors json_patch json_path kubeconfig label_selectors list_pages merge_patch metadata
+    protobuf rules strategic_patch watch_lines yaml
 }
 
 #[test]

@@ -69,7 +69,10 @@ pub use client::{
 };
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
-pub use reflector::fuzzing;
+pub mod fuzzing {
+    pub use crate::client::fuzzing::*;
+    pub use crate::reflector::fuzzing::*;
+}
 
 pub use content_filter::ContentFilter;
 pub use error::{SyncError, Unsynced};

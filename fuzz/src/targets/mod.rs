@@ -4,6 +4,7 @@ mod apply;
 mod continue_tokens;
 mod field_selectors;
 mod json_path;
+mod kubeconfig;
 mod label_selectors;
 mod list_pages;
 mod metadata;
@@ -45,6 +46,10 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "json_path",
         run: json_path::run,
+    },
+    Target {
+        name: "kubeconfig",
+        run: kubeconfig::run,
     },
     Target {
         name: "label_selectors",

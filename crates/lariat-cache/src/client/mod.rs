@@ -35,6 +35,9 @@ mod too_large;
 mod url;
 mod write;
 
+#[cfg(feature = "fuzzing")]
+pub(crate) use kubeconfig::fuzzing;
+
 pub use answer::{is_missing, retry_after};
 pub use connect::{
     ConnectError, connect, from_config, from_kubeconfig, from_kubeconfig_file, from_kubeconfig_text,

@@ -16,7 +16,7 @@ mod checks;
 mod cursor;
 mod error;
 #[cfg(feature = "fuzzing")]
-pub mod fuzzing;
+pub(crate) mod fuzzing;
 mod history;
 mod intake;
 mod list;

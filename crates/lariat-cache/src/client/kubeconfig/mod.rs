@@ -8,6 +8,8 @@
 mod contained;
 mod document;
 mod entry;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 mod merged;
 mod origin;
 mod plugin;
