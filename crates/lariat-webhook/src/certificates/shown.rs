@@ -99,6 +99,15 @@ impl Shown {
         self.injected.read().clone()
     }
 
+    /// Returns the address that clients call that send no name; `None` if it is one of an earlier endpoint.
+    ///
+    /// Nobody calls a new address, and trusts a certificate that was made for it, before the configurations have it.
+    fn called_address(&self) -> Option<&ServerName<'static>> {
+        let is_address = |name: &&ServerName<'_>| matches!(name, ServerName::IpAddress(_));
+        let address = self.endpoint.as_ref().filter(is_address)?;
+        self.injected.read().is_some().then_some(address)
+    }
+
     /// Returns the TLS configuration of a server that uses these certificates.
     pub(crate) fn config(self: &Arc<Self>) -> Result<Arc<ServerConfig>, rustls::Error> {
         // Given explicitly, because rustls panics if it cannot choose one of several providers itself.
@@ -117,8 +126,7 @@ impl ResolvesServerCert for Shown {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let called = hello.server_name().map(ServerName::try_from);
         let called = called.and_then(Result::ok);
-        // Clients that call an address send no name. They most likely call the endpoint.
-        let name = called.as_ref().or(self.endpoint.as_ref());
+        let name = called.as_ref().or_else(|| self.called_address());
         // Called in each handshake. The read lock is held only to clone a pointer.
         Some(Arc::clone(&self.served.read().pick(name).key))
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::PostParams;
+use lariat_cluster::faults::{Action, Rule};
 use lariat_cluster::testing::namespace;
 use lariat_core::ObjectKey;
 use lariat_webhook::{Admission, Certificates, Decision, Endpoint, Hook, WebhookServer};
@@ -24,14 +25,18 @@ async fn program() -> Program {
     program
 }
 
-/// Serves a release whose webhook denies ConfigMaps.
+/// Serves a release whose webhook denies ConfigMaps, and waits until it is called.
 async fn release(program: &Program, address: &str, endpoint: Endpoint) -> WebhookServer {
+    let server = begin(program, address, endpoint).await;
+    assert!(server.applied().await);
+    server
+}
+
+async fn begin(program: &Program, address: &str, endpoint: Endpoint) -> WebhookServer {
     let deny = async |_: Admission<ConfigMap>| Ok(Decision::deny("it was called"));
     let webhooks = program.webhooks().validate(Hook::new("any"), deny);
     let webhooks = webhooks.endpoint(endpoint);
-    let server = webhooks.serve(address, certificates()).await.unwrap();
-    assert!(server.applied().await);
-    server
+    webhooks.serve(address, certificates()).await.unwrap()
 }
 
 #[tokio::test]
@@ -53,6 +58,24 @@ async fn renamed_endpoint_is_called_at_once() {
         let old = Caller::at(address.port(), &authority);
         old.connect().await.unwrap();
         server.shutdown().await;
+    }
+}
+
+/// Its clients send no name, and do not trust the next certificate yet.
+#[tokio::test]
+async fn former_address_is_served_until_configurations_have_new_name() {
+    for host in ["localhost", "127.0.0.2"] {
+        let program = program().await;
+        let first = release(&program, "127.0.0.1:0", Endpoint::url("https://127.0.0.1")).await;
+        let before = first.authority().unwrap();
+        first.shutdown().await;
+        let slow = Rule::new(Action::NoAnswer).resource("validatingwebhookconfigurations");
+        program.cluster.faults().add(slow);
+        let endpoint = Endpoint::url(&format!("https://{host}"));
+        let second = begin(&program, "127.0.0.1:0", endpoint).await;
+        let old = Caller::trusting(&second, &before);
+        old.connect().await.unwrap();
+        second.shutdown().await;
     }
 }
 
