@@ -2,6 +2,8 @@
 //!
 //! Wrong types are refused, unknown fields are dropped, and values are written in Go's form.
 
+use std::collections::HashSet;
+
 use base64::alphabet::STANDARD;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use base64::prelude::BASE64_STANDARD as BASE64;
@@ -341,7 +343,8 @@ fn wrapped(number: i64) -> i32 {
 
 /// Writes whole numbers without a fraction, as Go does.
 ///
-/// A number that does not fit into 64 bits with a sign is a float, as Go reads it.
+/// A number that does not fit into 64 bits with a sign is a float, as Go reads it. A list that has a number in both
+/// forms keeps both, which are different items of a set until Go has written them.
 ///
 /// ```
 /// use lariat_apimachinery::schema;
@@ -363,6 +366,7 @@ pub fn write_whole_numbers(value: &mut Value) {
                 *number = float;
             }
         }
+        Value::Array(items) if has_both_forms(items) => {}
         Value::Array(items) => items.iter_mut().for_each(write_whole_numbers),
         Value::Object(members) => members.values_mut().for_each(write_whole_numbers),
         _ => {}
@@ -382,6 +386,13 @@ pub fn read_whole_numbers(value: &mut Value) {
         Value::Object(members) => members.values_mut().for_each(read_whole_numbers),
         _ => {}
     }
+}
+
+/// Returns whether a number is in a list both as an integer and with a fraction of zero.
+fn has_both_forms(items: &[Value]) -> bool {
+    let numbers = || items.iter().filter_map(Value::as_number);
+    let whole: HashSet<i64> = numbers().filter_map(whole).collect();
+    !whole.is_empty() && numbers().any(|it| it.as_i64().is_some_and(|it| whole.contains(&it)))
 }
 
 /// Returns the integer of a number with a fraction of zero.
@@ -608,6 +619,13 @@ mod tests {
                 &[],
             )),
         );
+    }
+
+    #[test]
+    fn number_in_both_forms_keeps_them_in_its_list() {
+        let mut numbers = json!([[2.0, 3], [1, 1.0, 2.0], {"a": [1.0]}]);
+        write_whole_numbers(&mut numbers);
+        assert_eq!(numbers, json!([[2, 3], [1, 1.0, 2.0], {"a": [1]}]));
     }
 
     #[test]
