@@ -1,6 +1,5 @@
 //! The progress of a kind: what its reflectors report, and what its status shows.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -10,7 +9,9 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::status::{self, Blind, KindStatus, Phase, Reconnect};
+use super::segment::Segment;
+use super::status::{self, KindStatus, Phase};
+use super::totals::{Part, Totals, Unserved};
 use super::unreadable::UnreadableSince;
 use super::user::Usage;
 use crate::store::Store;
@@ -18,7 +19,7 @@ use crate::store::Store;
 /// The progress of a kind: written by its reflectors, read by all of its users.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    gvk: Gvk,
+    pub(super) gvk: Gvk,
     usage: Arc<Usage>,
     filling: watch::Sender<Filling>,
     /// Whether the cache has ever synced.
@@ -29,9 +30,9 @@ pub(crate) struct Progress {
     ///
     /// Its lock comes after that of the totals and before that of the phase.
     unreadable: UnreadableSince,
-    totals: Mutex<Totals>,
+    pub(super) totals: Mutex<Totals>,
     /// The bytes of the bodies of answers.
-    received: AtomicU64,
+    pub(super) received: AtomicU64,
 }
 
 /// How far a cache is filled: the answers that its readers wait for.
@@ -57,48 +58,6 @@ impl Filling {
     }
 }
 
-#[derive(Debug, Default)]
-struct Totals {
-    /// The state of each reflector of the kind: one, or one per namespace.
-    segments: Vec<Part>,
-    /// The number of the current reflectors; reports of earlier ones are ignored.
-    generation: u64,
-    loads: u64,
-    lists: u64,
-    watches: u64,
-    reconnects: [u64; Reconnect::ALL.len()],
-    unreadable: u64,
-    last_error: Option<String>,
-    /// Whether `last_error` was logged.
-    is_logged: bool,
-    /// The delay before the next attempt after `last_error`.
-    retry_in: Option<Duration>,
-    last_received: Option<Instant>,
-    version: Option<ResourceVersion>,
-    /// Since when the kind has not been served, until it has been read again.
-    unserved: Option<Unserved>,
-}
-
-/// The absence of a kind.
-#[derive(Debug)]
-struct Unserved {
-    since: Instant,
-    /// The versions in which it is served.
-    served: Vec<Gvk>,
-}
-
-/// The state of one reflector.
-#[derive(Debug, Clone, Default)]
-struct Part {
-    phase: Phase,
-    /// Whether it has read all objects.
-    is_loaded: bool,
-    /// Since when a synced cache has had no watch.
-    interrupted: Option<Instant>,
-    /// The namespace, if the cache is used without it because it is forbidden.
-    forbidden: Option<Arc<str>>,
-}
-
 /// A failure, as reported to status and log.
 #[derive(Debug)]
 pub(crate) struct Trouble {
@@ -107,14 +66,6 @@ pub(crate) struct Trouble {
     pub(crate) error: String,
     /// Whether the failure is usual and most often over in seconds.
     pub(crate) is_brief: bool,
-}
-
-/// The progress of one reflector.
-#[derive(Debug, Clone)]
-pub(crate) struct Segment {
-    progress: Arc<Progress>,
-    number: usize,
-    generation: u64,
 }
 
 impl Progress {
@@ -135,7 +86,7 @@ impl Progress {
     }
 
     /// Publishes a phase; `is_complete` is whether all reflectors have read all objects.
-    fn publish(&self, phase: Phase, is_complete: bool) {
+    pub(super) fn publish(&self, phase: Phase, is_complete: bool) {
         let is_filled = phase == Phase::Synced;
         if is_filled {
             self.was_filled.store(true, Ordering::Relaxed);
@@ -200,15 +151,13 @@ impl Progress {
         let generation = totals.generation;
         drop(totals);
         if stays {
-            self.reads_again();
+            self.reads_again(|since| {
+                since.get_or_insert_with(Instant::now);
+            });
         } else {
             self.enter(phase);
         }
-        let segment = |number| Segment {
-            progress: Arc::clone(self),
-            number,
-            generation,
-        };
+        let segment = |number| Segment::new(Arc::clone(self), number, generation);
         (0..segments).map(segment).collect()
     }
 
@@ -231,15 +180,16 @@ impl Progress {
         let mut totals = self.totals.lock();
         // As in `behind`: the end of a list without content is not that of the upgrade.
         totals.generation += 1;
-        self.reads_again();
+        // Not since a list without content began, which may be in progress: readers are patient with the upgrade.
+        self.reads_again(|since| *since = Some(Instant::now()));
     }
 
     /// Records that all objects are read again, if a run reads them at all.
-    fn reads_again(&self) {
+    fn reads_again(&self, begin: impl FnOnce(&mut Option<Instant>)) {
         self.filling.send_if_modified(|filling| {
             let reads = !matches!(filling.phase, Phase::Idle) && !filling.phase.is_unserved();
             if reads {
-                filling.reading_since.get_or_insert_with(Instant::now);
+                begin(&mut filling.reading_since);
             }
             reads
         });
@@ -344,232 +294,6 @@ impl Progress {
     }
 }
 
-impl Segment {
-    pub(crate) fn gvk(&self) -> &Gvk {
-        &self.progress.gvk
-    }
-
-    pub(crate) fn is_synced(&self) -> bool {
-        let totals = self.progress.totals.lock();
-        let part = totals.segments.get(self.number);
-        part.is_some_and(|part| part.phase == Phase::Synced)
-    }
-
-    /// Sets the phase of this reflector.
-    ///
-    /// The phase of the kind follows from the phases of all its reflectors.
-    pub(crate) fn enter(&self, phase: Phase) {
-        let mut totals = self.progress.totals.lock();
-        // A reflector that is being stopped must not report for the set that replaces it.
-        if totals.generation != self.generation {
-            return;
-        }
-        if let Some(segment) = totals.segments.get_mut(self.number) {
-            segment.forbidden.take_if(|_| phase == Phase::Synced);
-            segment.is_loaded |= phase == Phase::Synced;
-            segment.phase = phase;
-        }
-        let (phase, is_complete) = (together(&totals.segments), totals.is_complete());
-        if phase == Phase::Synced {
-            totals.unserved = None;
-        }
-        // Published under the lock, so that a concurrent call cannot publish an older result later.
-        self.progress.publish(phase, is_complete);
-    }
-
-    pub(crate) fn list_begun(&self) {
-        self.progress.totals.lock().lists += 1;
-    }
-
-    /// Counts an opened watch, which ends earlier failures unless the server was stale.
-    pub(crate) fn watch_opened(&self, is_stale: bool) {
-        let mut totals = self.progress.totals.lock();
-        totals.watches += 1;
-        totals.last_received = Some(Instant::now());
-        drop(totals);
-        if !is_stale {
-            self.recovered();
-        }
-    }
-
-    /// Records that all earlier failures have ended, so that the next one is logged again.
-    pub(crate) fn recovered(&self) {
-        let mut totals = self.progress.totals.lock();
-        totals.last_error = None;
-        if let Some(part) = self.part(&mut totals) {
-            part.interrupted = None;
-        }
-    }
-
-    /// Records that the namespace of this reflector is forbidden, and uses the cache without it.
-    ///
-    /// A namespace that was read stays as it is. One that was read in another form does not delay the others.
-    pub(crate) fn forbidden(&self, namespace: &Arc<str>) {
-        let mut totals = self.progress.totals.lock();
-        let is_new = self.part(&mut totals).is_some_and(|part| {
-            let is_new = !part.is_loaded && part.forbidden.is_none();
-            if is_new {
-                part.forbidden = Some(Arc::clone(namespace));
-            }
-            is_new
-        });
-        if is_new {
-            tracing::warn!(kind = %self.gvk(), %namespace, "the namespace is forbidden; the cache is used without it");
-            let is_complete = totals.is_complete();
-            self.progress
-                .publish(together(&totals.segments), is_complete);
-        }
-    }
-
-    /// Records that a watch has ended, for any reason.
-    pub(crate) fn watch_ended(&self) {
-        let mut totals = self.progress.totals.lock();
-        if let Some(part) = self.part(&mut totals)
-            && part.phase == Phase::Synced
-        {
-            // Kept until another watch is open: failed attempts in between do not restart the time.
-            part.interrupted.get_or_insert_with(Instant::now);
-        }
-    }
-
-    /// Records why the watch ended, until another one is open.
-    pub(crate) fn interrupted(&self, error: String) {
-        tracing::debug!(kind = %self.gvk(), %error, "the watch ended and is opened again");
-        let mut totals = self.progress.totals.lock();
-        // Shown in the status, and not logged as a warning: the next watch is opened at once.
-        (totals.last_error, totals.retry_in) = (Some(error), None);
-        totals.is_logged = false;
-    }
-
-    /// Returns the state of this reflector, unless another set has replaced it.
-    fn part<'a>(&self, totals: &'a mut Totals) -> Option<&'a mut Part> {
-        let is_current = totals.generation == self.generation;
-        let part = totals.segments.get_mut(self.number);
-        part.filter(|_| is_current)
-    }
-
-    /// Counts a load: all objects were read.
-    pub(crate) fn loaded(&self) {
-        self.progress.totals.lock().loads += 1;
-    }
-
-    /// Counts a request that follows a list or a watch which ended for this reason.
-    pub(crate) fn reconnects(&self, reason: Reconnect) {
-        self.progress.totals.lock().reconnects[reason as usize] += 1;
-    }
-
-    /// Counts bytes of answers.
-    pub(crate) fn received(&self, bytes: usize) {
-        let received = &self.progress.received;
-        received.fetch_add(bytes as u64, Ordering::Relaxed);
-    }
-
-    /// Records that the server sent something.
-    pub(crate) fn received_something(&self) {
-        self.progress.totals.lock().last_received = Some(Instant::now());
-    }
-
-    /// Records the version of the store.
-    pub(crate) fn reached(&self, version: &ResourceVersion) {
-        let mut totals = self.progress.totals.lock();
-        if totals.version.as_ref() != Some(version) {
-            totals.version = Some(version.clone());
-        }
-    }
-
-    pub(crate) fn failed(&self, trouble: &Trouble, retry_in: Option<Duration>) {
-        self.progress.failed(trouble, retry_in);
-    }
-
-    /// Counts an object that cannot be read, and logs it.
-    pub(crate) fn unreadable(&self, error: &dyn fmt::Display) {
-        tracing::warn!(kind = %self.gvk(), %error, "an object cannot be read and is skipped");
-        self.progress.totals.lock().unreadable += 1;
-    }
-}
-
-impl Totals {
-    /// Returns the namespaces that the cache is used without.
-    fn forbidden(&self) -> Vec<Arc<str>> {
-        let parts = self.segments.iter();
-        parts.filter_map(|part| part.forbidden.clone()).collect()
-    }
-
-    /// Returns whether all reflectors have read all objects, but for forbidden namespaces.
-    fn is_complete(&self) -> bool {
-        let parts = &self.segments;
-        parts.iter().any(|part| part.is_loaded)
-            && parts
-                .iter()
-                .all(|part| part.is_loaded || part.forbidden.is_some())
-    }
-
-    fn blind(&self) -> Option<Blind> {
-        let unserved = self.unserved.as_ref()?;
-        Some(Blind {
-            lasts: unserved.since.elapsed(),
-            served: unserved.served.clone(),
-        })
-    }
-
-    /// Returns since when a reflector has had no watch; the earliest time of all.
-    fn interrupted(&self) -> Option<Instant> {
-        self.segments
-            .iter()
-            .filter_map(|part| part.interrupted)
-            .min()
-    }
-}
-
-impl Part {
-    /// Stays without the namespace if it was forbidden before.
-    fn keep_out(&mut self, before: &Self) {
-        self.forbidden.clone_from(&before.forbidden);
-        if self.forbidden.is_some() && before.phase != Phase::Synced {
-            (self.phase, self.interrupted) = (Phase::Resolving, None);
-        }
-    }
-}
-
-/// Returns the phase of a kind, given the states of its reflectors.
-fn together(segments: &[Part]) -> Phase {
-    // A forbidden namespace that was read before, in another form, is used as it is.
-    let is_used = |part: &&Part| part.forbidden.is_none() || part.phase == Phase::Synced;
-    let allowed = segments.iter().filter(is_used);
-    let phases = allowed.map(|part| &part.phase);
-    // Without any readable namespace there is nothing to use.
-    let is_all_forbidden = phases.clone().next().is_none() && !segments.is_empty();
-    if is_all_forbidden {
-        return Phase::Resolving;
-    }
-    if phases.clone().all(|phase| *phase == Phase::Synced) {
-        return Phase::Synced;
-    }
-    let mut sums = (0, Some(0));
-    let mut listing = false;
-    for phase in phases {
-        if let Phase::Listing { loaded, total } = phase {
-            listing = true;
-            sums.0 += loaded;
-            sums.1 = sums
-                .1
-                .zip(*total)
-                .map(|(sum, total): (usize, usize)| sum.saturating_add(total));
-        // This reflector will list too, and its number of objects is unknown.
-        } else if *phase != Phase::Synced {
-            sums.1 = None;
-        }
-    }
-    if listing {
-        Phase::Listing {
-            loaded: sums.0,
-            total: sums.1,
-        }
-    } else {
-        Phase::Resolving
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use tokio::sync::Notify;
@@ -601,5 +325,37 @@ mod tests {
         assert_eq!(since(), begun + 3 * SECOND);
         time::advance(SECOND).await;
         assert_eq!(since(), begun + 3 * SECOND);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn upgrade_is_timed_from_its_own_begin() {
+        let gvk = Gvk::new("", "v1", "Secret");
+        let progress = Arc::new(Progress::new(gvk, Usage::new(Arc::new(Notify::new()))));
+        let reading_for = || {
+            progress
+                .filling()
+                .borrow()
+                .reading_since
+                .map(|since| since.elapsed())
+        };
+        progress.start();
+        progress.begin(1)[0].enter(Phase::Synced);
+        assert_eq!(reading_for(), None);
+        // Content is given up, and the list of metadata is slow.
+        let segments = progress.begin(1);
+        time::advance(60 * SECOND).await;
+        assert_eq!(reading_for(), Some(60 * SECOND));
+        progress.upgrade();
+        assert_eq!(reading_for(), Some(Duration::ZERO));
+        segments[0].enter(Phase::Synced);
+        time::advance(SECOND).await;
+        let segments = progress.begin(1);
+        assert_eq!(
+            reading_for(),
+            Some(SECOND),
+            "the list of metadata is not that of content"
+        );
+        segments[0].enter(Phase::Synced);
+        assert_eq!(reading_for(), None);
     }
 }

@@ -1,16 +1,13 @@
 //! A client that counts its requests.
 
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
-use futures::future::BoxFuture;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kube::Client;
 use kube::client::Body;
 use kube::core::Status;
 use tokio::runtime::Handle;
-use tower::{BoxError, Service};
 
 use super::totals::{RequestStatus, Totals};
 
@@ -48,7 +45,12 @@ impl CountedClient {
             return self.client.clone();
         }
         let namespace = self.client.default_namespace().to_owned();
-        Client::new(self.clone(), namespace)
+        let counted = self.clone();
+        let send = move |request| {
+            let counted = counted.clone();
+            async move { counted.send(request).await }
+        };
+        Client::new(tower::service_fn(send), namespace)
     }
 
     pub(crate) fn status(&self) -> RequestStatus {
@@ -120,21 +122,6 @@ async fn refused(status: StatusCode, body: Body) -> kube::Error {
         Status::failure(&text, "Failed to parse error data").with_code(status.as_u16())
     });
     kube::Error::Api(status.boxed())
-}
-
-impl Service<Request<Body>> for CountedClient {
-    type Response = Response<Body>;
-    type Error = BoxError;
-    type Future = BoxFuture<'static, Result<Response<Body>, BoxError>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let counted = self.clone();
-        Box::pin(async move { Ok(counted.send(request).await?) })
-    }
 }
 
 #[cfg(test)]
