@@ -148,7 +148,7 @@ impl Otlp {
         self
     }
 
-    /// Allows credentials in headers to a collector on another machine, over plain text.
+    /// Allows headers with credentials in plain text to another machine.
     ///
     /// Everyone on the network between can then read them. It is for networks that encrypt themselves.
     pub fn allow_plain_text(mut self) -> Self {
