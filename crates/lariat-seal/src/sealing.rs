@@ -1,6 +1,5 @@
 //! The selection of kinds to encrypt, and the wrapper of their keys.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -34,6 +33,7 @@ pub fn is_always_sealed(kind: &Gvk) -> bool {
 /// # fn example() -> Result<(), lariat::seal::KeyError> {
 /// let tokens = Gvk::new("demo.dev", "v1", "Token");
 /// let sealing = Sealing::of_kinds([tokens], LocalKeys::from_file("/etc/operator/key")?);
+/// assert!(sealing.seals(&Gvk::new("demo.dev", "v2", "Token")));
 /// assert!(sealing.seals(&Gvk::new("", "v1", "Secret")));
 /// assert!(!sealing.seals(&Gvk::new("", "v1", "Pod")));
 /// # Ok(()) }
@@ -42,8 +42,8 @@ pub fn is_always_sealed(kind: &Gvk) -> bool {
 pub struct Sealing {
     /// Wraps the keys.
     wrapper: Arc<dyn KeyWrapper>,
-    /// The kinds; `None` for all.
-    kinds: Option<Arc<BTreeSet<Gvk>>>,
+    /// The kinds, in every version; `None` for all.
+    kinds: Option<Arc<[Gvk]>>,
 }
 
 impl Sealing {
@@ -57,18 +57,24 @@ impl Sealing {
     }
 
     /// Encrypts some kinds, and Secrets in any case.
+    ///
+    /// A kind is encrypted in every version: versions are forms of the same objects.
     #[must_use]
     pub fn of_kinds(kinds: impl IntoIterator<Item = Gvk>, wrapper: impl KeyWrapper) -> Self {
         Self {
             wrapper: Arc::new(wrapper),
-            kinds: Some(Arc::new(kinds.into_iter().collect())),
+            kinds: Some(kinds.into_iter().collect()),
         }
     }
 
     /// Returns whether a kind is encrypted.
     #[must_use]
     pub fn seals(&self, kind: &Gvk) -> bool {
-        let chosen = self.kinds.as_ref().is_none_or(|kinds| kinds.contains(kind));
+        let is_same = |it: &Gvk| it.group() == kind.group() && it.kind() == kind.kind();
+        let chosen = self
+            .kinds
+            .as_ref()
+            .is_none_or(|kinds| kinds.iter().any(is_same));
         // Secrets are sealed whatever was chosen, so that a forgotten entry does not store them in plain text.
         chosen || is_always_sealed(kind)
     }

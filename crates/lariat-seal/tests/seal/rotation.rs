@@ -144,3 +144,17 @@ fn secrets_are_sealed_whichever_kinds_are_chosen() {
     let pods = Sealing::of_kinds([pod.clone()], key(1));
     assert_eq!(seals(pods), [true, true, false]);
 }
+
+/// Otherwise the same objects would be in plain text once they are read in another version.
+#[test]
+fn a_kind_is_sealed_in_every_version() {
+    let token = |version| Gvk::new("demo.dev", version, "Token");
+    let sealing = Sealing::of_kinds([token("v1")], key(1));
+    assert!(
+        ["v1", "v1beta1", "v2"]
+            .iter()
+            .all(|version| sealing.seals(&token(version)))
+    );
+    assert!(!sealing.seals(&Gvk::new("other.dev", "v1", "Token")));
+    assert!(!sealing.seals(&Gvk::new("demo.dev", "v1", "Ticket")));
+}
