@@ -33,9 +33,6 @@ pub enum SealError {
     /// The value is larger than 64 GiB; use a stream.
     #[error("too large to seal in one piece: {0} bytes")]
     TooLarge(usize),
-    /// The data key that seals new data cannot be removed.
-    #[error("data key {0} is in use for new data: rotate the keyring first")]
-    InUse(DataKeyId),
     /// The operating system provides no random numbers.
     #[error("the operating system gives no random numbers")]
     NoRandomness,

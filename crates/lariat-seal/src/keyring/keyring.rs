@@ -24,8 +24,8 @@ const HEAD: usize = 1 + 4 + 12 + NONCE;
 
 /// Seals and opens data with keys that are stored encrypted.
 ///
-/// A keyring is immutable: [`rotated`](Self::rotated), [`rewrapped`](Self::rewrapped) and [`without`](Self::without)
-/// return a new one, whose [stored form](Self::stored) must be saved before it is used. Data that was sealed with a
+/// A keyring is immutable: [`rotated`](Self::rotated), [`rewrapped`](Self::rewrapped) and
+/// [`without_old`](Self::without_old) return a new one, whose [stored form](Self::stored) must be saved before it is used. Data that was sealed with a
 /// keyring that is not saved is lost with the process. Keyrings that share data keys can open each other's data.
 ///
 /// Sealing and opening allocate only what they return, and never wait.
@@ -33,12 +33,13 @@ const HEAD: usize = 1 + 4 + 12 + NONCE;
 /// # Rotation
 ///
 /// - Of the wrapping key: give the new and the old key to the wrapper, and save [`rewrapped`](Self::rewrapped) if
-///   [`is_wrapped_by`](Self::is_wrapped_by) returns `false`. Sealed data is not affected.
+///   [`is_wrapped_by`](Self::is_wrapped_by) returns `false`. Sealed data and its data keys are not affected: who has the
+///   old wrapping key and an earlier stored form can still open the data.
 /// - Of the data key: save [`rotated`](Self::rotated). New data is sealed with the new key; older data can still be
 ///   opened. No number of values makes this necessary, because a data key encrypts no value itself; see
 ///   [`SEALS_PER_SALT`].
 /// - After a key has leaked: do both, seal everything again that is not [of the current data key](Self::data_key_of),
-///   and save [`without`](Self::without) the old data keys.
+///   and save [`without_old`](Self::without_old).
 ///
 /// ```
 /// use lariat::seal::{Context, Keyring, LocalKeys};
@@ -227,20 +228,40 @@ impl Keyring {
         Self::new(envelope, Arc::clone(&self.hashes), self.data.clone())
     }
 
-    /// Returns a keyring without a data key, which cannot open the data of that key.
-    ///
-    /// If there is no such data key, the result has the same keys.
+    /// Returns a keyring with only the data key that seals new data, which cannot open the data of others.
     ///
     /// # Errors
     ///
-    /// [`SealError::InUse`] for the data key that seals new data: [rotate](Self::rotated) first.
-    pub fn without(&self, id: DataKeyId) -> Result<Self, SealError> {
-        if id == self.current_data_key() {
-            return Err(SealError::InUse(id));
-        }
-        let mut data = self.data.clone();
-        data.retain(|key| key.id() != id);
+    /// [`SealError::NoRandomness`] if the operating system provides no random numbers.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lariat::seal::{Context, Keyring, LocalKeys};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let keyring = Keyring::create(&LocalKeys::from_bytes(&(0..32).collect::<Vec<u8>>())?).await?;
+    /// let context = Context::new("example");
+    /// let (sealed, rotated) = (keyring.seal(&context, b"a text")?, keyring.rotated()?);
+    ///
+    /// let renewed = rotated.seal(&context, &rotated.open(&context, &sealed)?)?;
+    /// let alone = rotated.without_old()?;
+    /// assert_eq!(*alone.open(&context, &renewed)?, b"a text");
+    /// assert!(alone.open(&context, &sealed).is_err());
+    /// # Ok(()) }
+    /// ```
+    pub fn without_old(&self) -> Result<Self, SealError> {
+        let data = vec![Arc::clone(self.current())];
         Self::new(Arc::clone(&self.envelope), Arc::clone(&self.hashes), data)
+    }
+
+    /// Returns the number of data keys that only open earlier data.
+    ///
+    /// [`without_old`](Self::without_old) drops them.
+    #[must_use]
+    pub fn old_data_keys(&self) -> usize {
+        self.data.len() - 1
     }
 
     /// Returns whether the wrapper's current key can open the stored form.
