@@ -161,6 +161,12 @@ impl SqlKind {
         &self.inner
     }
 
+    /// Returns whether the kind is encrypted.
+    #[cfg(feature = "http")]
+    pub(crate) fn is_sealed(&self) -> bool {
+        self.inner.tables.sealed.is_some()
+    }
+
     /// Returns the indexed fields.
     #[must_use]
     pub fn schema(&self) -> &Schema {

@@ -22,6 +22,7 @@ use super::page;
 use super::shared::{ServiceState, path_of};
 use super::status::Refusal;
 use super::target::{self, Target};
+use super::visible::View;
 use crate::access::User;
 use crate::cache::SqlKind;
 use crate::field::{Field, Path as FieldPath};
@@ -162,7 +163,7 @@ async fn list(
     if let Some(tag) = tag_at(now).filter(|_| is_there)
         && etag::is_known(&parts.headers, &tag)
     {
-        return Ok(not_modified(tag));
+        return Ok(about(&view, not_modified(tag)));
     }
     let turn = shared.turns.of(&user).await?;
     let mut answer = view.query(&query).await?;
@@ -174,7 +175,7 @@ async fn list(
     }
     let tag = tag_at(answer.revision);
     let body = Body::new(ListBody::new(view.kind(), &query, answer, place));
-    Ok(with_tag(json_response(body), tag))
+    Ok(about(&view, with_tag(json_response(body), tag)))
 }
 
 async fn watch(
@@ -319,9 +320,10 @@ async fn object(
         .as_ref()
         .filter(|tag| etag::is_known(&parts.headers, tag))
     {
-        return Ok(not_modified(tag.clone()));
+        return Ok(about(&view, not_modified(tag.clone())));
     }
-    Ok(with_tag(json_response(Body::from(found.json)), tag))
+    let response = with_tag(json_response(Body::from(found.json)), tag);
+    Ok(about(&view, response))
 }
 
 fn bad_path(error: &PathRejection) -> Refusal {
@@ -359,6 +361,15 @@ fn json_response(body: Body) -> Response {
 
 fn kept_by_client(headers: &mut HeaderMap) {
     let fixed = HeaderValue::from_static;
+/// Keeps a response about an encrypted kind out of caches: browsers store theirs in plain text.
+fn about(view: &View, mut response: Response) -> Response {
+    if view.is_sealed() {
+        let headers = response.headers_mut();
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+    response
+}
+
     headers.insert(header::CACHE_CONTROL, fixed("private, no-cache"));
     headers.insert(header::VARY, fixed("Authorization"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, fixed("nosniff"));

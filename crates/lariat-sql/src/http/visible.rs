@@ -49,6 +49,11 @@ impl View {
         self.kind.schema().gvk()
     }
 
+    /// Returns whether the kind is encrypted.
+    pub(super) fn is_sealed(&self) -> bool {
+        self.kind.is_sealed()
+    }
+
     /// Returns the revision of the kind.
     pub(super) fn revision(&self) -> Revision {
         self.kind.revision()

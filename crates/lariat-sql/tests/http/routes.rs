@@ -1,6 +1,11 @@
 //! What the routes answer.
 
 use hyper::Method;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{Api, PostParams};
+use lariat_core::Gvk;
+use lariat_seal::{LocalKeys, Sealing};
+use lariat_sql::Schema;
 use serde_json::json;
 
 use crate::bench::{Bench, MAPS};
@@ -188,4 +193,35 @@ async fn routes_can_be_nested_in_those_of_a_program() {
         let response = request(path).await.expect("an answer");
         assert_eq!(response.status(), 200, "{path}");
     }
+}
+
+/// Browsers keep other responses on disk, in plain text.
+#[tokio::test]
+async fn responses_about_an_encrypted_kind_are_not_stored_by_clients() {
+    let secrets = Schema::new(Gvk::new("", "v1", "Secret"), []).expect("a schema");
+    let key = LocalKeys::from_bytes(&std::array::from_fn::<u8, 32, _>(|place| place as u8));
+    let sealing = Sealing::of_kinds([], key.expect("a key"));
+    let mut bench = Bench::with(|it| it, |sql| sql.kind(secrets).sealed(sealing)).await;
+    let client = bench.open().await;
+    let secret = json!({"metadata": {"name": "a"}, "stringData": {"password": "b"}});
+    let secret: Secret = serde_json::from_value(secret).expect("a Secret");
+    let api: Api<Secret> = Api::namespaced(bench.cluster.client(), "default");
+    let created = api.create(&PostParams::default(), &secret).await;
+    let version = created.expect("created").metadata.resource_version;
+    let url = "/v1/core/v1/Secret";
+    let revision = format!("revision={}", version.expect("a version"));
+    client.get(&format!("{url}?{revision}")).await;
+    for path in [url.to_owned(), format!("{url}/default/a")] {
+        let answer = client.get(&path).await;
+        assert_eq!(answer.status, 200, "{}", answer.json());
+        assert_eq!(answer.header("cache-control"), "no-store");
+        let again = client.with("if-none-match", answer.header("etag"));
+        let again = again.get(&path).await;
+        assert_eq!(
+            (again.status, again.header("cache-control")),
+            (304, "no-store")
+        );
+    }
+    let maps = client.get(MAPS).await;
+    assert_eq!(maps.header("cache-control"), "private, no-cache");
 }
