@@ -194,6 +194,17 @@ mod tests {
     const ENDLESS: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT ";
 
     #[test]
+    fn definitions_in_the_file_are_not_trusted() {
+        let database = Database::in_memory();
+        for mut connection in [database.open().unwrap(), database.open_to_read().unwrap()] {
+            let sql = Statement::new(Dialect::Sqlite, "SELECT * FROM pragma_trusted_schema");
+            let connection: &mut dyn Connection = &mut connection;
+            let trusted = connection.first(&sql).unwrap().unwrap().integer();
+            assert_eq!(trusted.unwrap(), 0);
+        }
+    }
+
+    #[test]
     fn a_query_without_an_end_is_interrupted_and_the_next_one_is_not() {
         let mut connection = Database::in_memory().open().unwrap();
         let query = |connection: &mut Sqlite, what: &str, look: &mut dyn FnMut()| {

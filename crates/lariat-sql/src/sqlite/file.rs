@@ -42,6 +42,9 @@ const MEMORY: &str = "PRAGMA cache_size = -32768; PRAGMA temp_store = MEMORY;";
 /// The suffixes of the files that SQLite makes beside a database: its log, and the index of the log.
 const LOGS: [&str; 2] = ["-wal", "-shm"];
 
+/// Definitions in a file that another program has changed call no functions with effects.
+const DISTRUST: &str = "PRAGMA trusted_schema = OFF;";
+
 /// Where a cache is stored.
 #[derive(Debug, Clone)]
 pub(crate) enum Location {
@@ -153,6 +156,7 @@ impl Database {
         connection.busy_timeout(BUSY)?;
         connection.set_prepared_statement_cache_capacity(64);
         connection.execute_batch(MEMORY)?;
+        connection.execute_batch(DISTRUST)?;
         Ok(connection)
     }
 
