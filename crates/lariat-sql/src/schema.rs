@@ -31,6 +31,11 @@ const BASE: [(&str, FieldType); 4] = [
 /// locks every table and index that a transaction creates.
 pub(crate) const MOST_FIELDS: usize = 256;
 
+/// Returns whether the field at a position is one that every kind has.
+pub(crate) fn is_base(place: usize) -> bool {
+    place < BASE.len()
+}
+
 /// The indexed fields of a kind.
 ///
 /// Every kind has `metadata.namespace`, `metadata.name` (in [natural](FieldType::Natural) order),

@@ -85,13 +85,16 @@ fn own_values(row: &Row, target: &Target) -> Vec<Value> {
 }
 
 impl Plan {
+    /// Returns whether an object is visible and in the namespaces of the query.
+    pub(crate) fn covers(&self, row: &Row) -> bool {
+        self.accesses.iter().all(|access| access.allows(&row.key))
+            && self.namespaces.as_ref().is_none_or(|it| it.holds(row))
+    }
+
     /// Returns whether an object meets all conditions.
     pub(crate) fn matches(&self, schema: &Schema, row: &Row, others: Others<'_>) -> bool {
         // First, so that no other test reads an object that the user may not see.
-        if !self.accesses.iter().all(|access| access.allows(&row.key)) {
-            return false;
-        }
-        if self.namespaces.as_ref().is_some_and(|it| !it.holds(row)) {
+        if !self.covers(row) {
             return false;
         }
         let mut filters = self.filters.iter();

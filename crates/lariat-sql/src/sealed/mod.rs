@@ -1,21 +1,23 @@
 //! Sealed kinds: their rows are encrypted, including the names of objects.
 //!
-//! A row is found by a keyed hash of its key. Conditions, orders and counts are computed in memory from all rows of the
-//! kind, which a query decrypts: some microseconds each.
+//! A row is found by keyed hashes of its key and its namespace. Conditions, orders and counts are computed in memory
+//! from the rows that a query may see by these hashes, which it decrypts: some microseconds each.
 
+mod narrow;
 mod read;
 mod row;
 mod write;
 
 use std::sync::Arc;
 
-use lariat_core::Gvk;
+use lariat_core::{Gvk, ObjectKey};
 use lariat_seal::{Context, Keyring};
 use parking_lot::RwLock;
 
 use crate::sql::Dialect;
 
 pub(crate) use read::{keys, page, read};
+pub(crate) use row::LONGEST;
 pub(crate) use write::write;
 
 /// The keys of a cache, which can be rotated while it is used.
@@ -44,6 +46,15 @@ pub(crate) struct Sealed {
     pub(crate) kind: Gvk,
     pub(crate) keys: Keys,
     pub(crate) dialect: Dialect,
+    /// The largest indexed part of a row in bytes; see [`LONGEST`].
+    pub(crate) longest: usize,
+}
+
+/// The keyed hashes by which a row is found, and to which its values are bound.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Place {
+    key: Vec<u8>,
+    namespace: Vec<u8>,
 }
 
 impl Sealed {
@@ -55,22 +66,43 @@ impl Sealed {
             Dialect::Postgres => ("bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "bytea"),
         };
         format!(
-            "CREATE TABLE {table} (id {id}, hash {bytes} NOT NULL UNIQUE, content {bytes} NOT NULL, json {bytes} NOT NULL);"
+            "CREATE TABLE {table} (id {id}, hash {bytes} NOT NULL UNIQUE, namespace {bytes} NOT NULL,
+                content {bytes} NOT NULL, json {bytes} NOT NULL);
+             CREATE INDEX {table}_by ON {table} (namespace);"
         )
     }
 
+    /// Returns the place of an object's row.
+    fn place(&self, key: &ObjectKey) -> Place {
+        Place {
+            key: self.key(key),
+            namespace: self.namespace(key.namespace().unwrap_or_default()),
+        }
+    }
+
     /// Returns the hash that represents a key in the table.
-    fn hash(&self, key: &str) -> [u8; 16] {
-        let context = Context::new("lariat-sql key").and(self.kind.to_string());
-        self.keys.current().keyed_hash(&context, key.as_bytes())
+    fn key(&self, key: &ObjectKey) -> Vec<u8> {
+        self.hash("lariat-sql key", key.as_str())
+    }
+
+    /// Returns the hash that represents a namespace in the table; cluster-scoped objects have the empty one.
+    fn namespace(&self, name: &str) -> Vec<u8> {
+        self.hash("lariat-sql namespace", name)
+    }
+
+    fn hash(&self, of: &str, text: &str) -> Vec<u8> {
+        let context = Context::new(of).and(self.kind.to_string());
+        let hash = self.keys.current().keyed_hash(&context, text.as_bytes());
+        hash.to_vec()
     }
 
     /// Returns the context of an encrypted value, which binds it to its place.
-    fn context(&self, hash: &[u8], column: &str) -> Context {
+    fn context(&self, place: &Place, column: &str) -> Context {
         let kind = self.kind.to_string();
         Context::new("lariat-sql row")
             .and(kind)
-            .and(hash)
+            .and(&place.key)
+            .and(&place.namespace)
             .and(column)
     }
 }

@@ -5,21 +5,24 @@ use std::collections::{BTreeMap, HashMap};
 
 use lariat_seal::Keyring;
 
-use super::{Sealed, row};
+use super::row::{Content, needs_whole, of_object};
+use super::{Place, Sealed, narrow, row};
 use crate::field::Value;
 use crate::param::{List, Param};
 use crate::query::{Cursor, Others, Part, Plan, Target};
 use crate::read::{Count, FoundObject, Page, Read, ReadError};
 use crate::row::Row;
 use crate::schema::Schema;
-use crate::sql::{Connection, Statement, StorageError, Transaction};
+use crate::sql::{Columns, Connection, Statement, StorageError, Transaction};
 
 /// A decrypted row.
 struct Opened {
     id: i64,
-    hash: Vec<u8>,
     row: Row,
 }
+
+/// The columns of a row that are always read.
+const COLUMNS: &str = "SELECT id, hash, namespace, content FROM";
 
 /// Returns the keys of all rows, and deletes rows that cannot be decrypted.
 ///
@@ -31,9 +34,10 @@ pub(crate) fn keys(
 ) -> Result<Vec<String>, StorageError> {
     let mut keys = Vec::new();
     let mut damaged = Vec::new();
-    each(connection, of, schema, |id, _, row| {
-        match row {
-            Ok(row) => keys.push(row.key.as_str().to_owned()),
+    let all = Statement::new(of.dialect, &format!("{COLUMNS} {}", of.table));
+    each(connection, of, schema, &all, |id, content| {
+        match content {
+            Ok(Content { row, .. }) => keys.push(row.key.as_str().to_owned()),
             // Without the old key, for instance: the row is useless, and its object will be written again.
             Err(_) => damaged.push(id),
         }
@@ -56,14 +60,7 @@ pub(crate) fn read(
     plan: &Plan,
     mut answer: Read,
 ) -> Result<Read, ReadError> {
-    let mut rows = Vec::new();
-    each(connection, of, schema, |id, hash, row| {
-        let row = row?;
-        if plan.matches(schema, &row, Others::default()) {
-            rows.push(Opened { id, hash, row });
-        }
-        Ok(())
-    })?;
+    let mut rows = found(connection, of, schema, plan)?;
     for by in &plan.summaries {
         let counts = summary(&rows, &by.target, plan);
         by.check(counts.len(), plan.most_counts.unwrap_or(usize::MAX))?;
@@ -72,30 +69,60 @@ pub(crate) fn read(
     // One set of keys for all rows of the query, also if they are rotated meanwhile.
     let keys = of.keys.current();
     part(&mut rows, schema, plan, &keys, &mut answer)?;
-    let ids = rows.iter().map(|opened| opened.id).collect();
     // Only the selected rows: decrypting the JSON of all would take much longer.
-    let select = format!("SELECT id, json FROM {} WHERE id", of.table);
-    let mut sql = Statement::new(of.dialect, &select);
-    sql.among(List::Integers(ids));
     let mut bodies = HashMap::with_capacity(rows.len());
-    connection.query(&sql, &mut |mut columns| {
-        bodies.insert(columns.integer()?, columns.bytes()?);
+    let ids = rows.iter().map(|opened| opened.id).collect();
+    objects(connection, of, ids, |id, json| {
+        bodies.insert(id, json);
         Ok(())
     })?;
-    for Opened { id, hash, row } in rows {
-        let Some(body) = bodies.remove(&id) else {
+    for Opened { id, row } in rows {
+        let Some(json) = bodies.remove(&id) else {
             continue;
         };
-        let json = keys
-            .open(&of.context(&hash, "json"), &body)
-            .map_err(StorageError::from)?;
         answer.found.push(FoundObject {
             key: row.key.as_str().to_owned(),
             version: row.version.to_string(),
-            json: json.to_vec(),
+            json,
         });
     }
     Ok(answer)
+}
+
+/// Finds the rows that meet the query, in no particular order.
+fn found(
+    connection: &mut dyn Connection,
+    of: &Sealed,
+    schema: &Schema,
+    plan: &Plan,
+) -> Result<Vec<Opened>, StorageError> {
+    let mut sql = Statement::new(of.dialect, &format!("{COLUMNS} {}", of.table));
+    narrow::narrow(&mut sql, of, schema, plan);
+    let needs_whole = needs_whole(plan);
+    let (mut rows, mut partial) = (Vec::new(), Vec::new());
+    let mut add = |id, row| {
+        if plan.matches(schema, &row, Others::default()) {
+            rows.push(Opened { id, row });
+        }
+    };
+    each(connection, of, schema, &sql, |id, content| {
+        let Content { row, is_whole } = content?;
+        if is_whole || !needs_whole {
+            add(id, row);
+        } else if plan.covers(&row) {
+            partial.push(id);
+        }
+        Ok(())
+    })?;
+    if partial.is_empty() {
+        return Ok(rows);
+    }
+    objects(connection, of, partial, |id, json| {
+        let row = of_object(schema, &json).ok_or_else(|| damaged(of))?;
+        add(id, row);
+        Ok(())
+    })?;
+    Ok(rows)
 }
 
 /// Decrypts the objects whose rows follow another one.
@@ -105,7 +132,10 @@ pub(crate) fn page(
     after: i64,
     size: u64,
 ) -> Result<Page, StorageError> {
-    let select = format!("SELECT id, hash, json FROM {} WHERE id > ", of.table);
+    let select = format!(
+        "SELECT id, hash, namespace, json FROM {} WHERE id > ",
+        of.table
+    );
     let sql = Statement::new(of.dialect, &select)
         .with("", Param::Integer(after))
         .with_end(&format!(" ORDER BY id LIMIT {size}"));
@@ -116,8 +146,8 @@ pub(crate) fn page(
     };
     connection.query(&sql, &mut |mut columns| {
         page.last = Some(columns.integer()?);
-        let (hash, body) = (columns.bytes()?, columns.bytes()?);
-        let json = keys.open(&of.context(&hash, "json"), &body)?;
+        let (place, body) = (Place::read(&mut columns)?, columns.bytes()?);
+        let json = keys.open(&of.context(&place, "json"), &body)?;
         page.objects.push(json.to_vec().into());
         Ok(())
     })?;
@@ -170,26 +200,60 @@ fn part(
     Ok(())
 }
 
-/// Decrypts all rows, one after the other.
+/// Decrypts the [`COLUMNS`] of rows, one after the other.
 fn each(
     connection: &mut dyn Connection,
     of: &Sealed,
     schema: &Schema,
-    mut look: impl FnMut(i64, Vec<u8>, Result<Row, StorageError>) -> Result<(), StorageError>,
+    sql: &Statement,
+    mut look: impl FnMut(i64, Result<Content, StorageError>) -> Result<(), StorageError>,
 ) -> Result<(), StorageError> {
-    let sql = format!("SELECT id, hash, content FROM {}", of.table);
     let keys = of.keys.current();
-    connection.query(&Statement::new(of.dialect, &sql), &mut |mut columns| {
-        let (id, hash, content) = (columns.integer()?, columns.bytes()?, columns.bytes()?);
-        let opened = keys.open(&of.context(&hash, "row"), &content);
-        let row = opened.map_err(StorageError::from).and_then(|content| {
-            let damaged = || StorageError::Row {
-                kind: of.kind.clone(),
-            };
-            row::read(schema, &content).ok_or_else(damaged)
-        });
-        look(id, hash, row)
+    connection.query(sql, &mut |mut columns| {
+        let (id, place) = (columns.integer()?, Place::read(&mut columns)?);
+        let opened = keys.open(&of.context(&place, "row"), &columns.bytes()?);
+        let content = opened
+            .map_err(StorageError::from)
+            .and_then(|content| row::read(schema, &content).ok_or_else(|| damaged(of)));
+        look(id, content)
     })
+}
+
+/// Decrypts the JSON of rows, one after the other.
+fn objects(
+    connection: &mut dyn Connection,
+    of: &Sealed,
+    ids: Vec<i64>,
+    mut look: impl FnMut(i64, Vec<u8>) -> Result<(), StorageError>,
+) -> Result<(), StorageError> {
+    let select = format!(
+        "SELECT id, hash, namespace, json FROM {} WHERE id",
+        of.table
+    );
+    let mut sql = Statement::new(of.dialect, &select);
+    sql.among(List::Integers(ids));
+    let keys = of.keys.current();
+    connection.query(&sql, &mut |mut columns| {
+        let (id, place) = (columns.integer()?, Place::read(&mut columns)?);
+        let json = keys.open(&of.context(&place, "json"), &columns.bytes()?)?;
+        look(id, json.to_vec())
+    })
+}
+
+fn damaged(of: &Sealed) -> StorageError {
+    StorageError::Row {
+        kind: of.kind.clone(),
+    }
+}
+
+impl Place {
+    /// Takes the hashes from the next columns of a row.
+    pub(super) fn read(columns: &mut Columns) -> Result<Self, StorageError> {
+        Ok(Self {
+            key: columns.bytes()?,
+            namespace: columns.bytes()?,
+        })
+    }
 }
 
 fn cut(rows: &mut Vec<Opened>, first: u64, size: u64) {

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Sealed, row};
+use super::{Place, Sealed, row};
 use crate::op::Op;
 use crate::param::{Arg, List};
 use crate::sql::{Connection, Statement, StorageError};
@@ -13,13 +13,14 @@ pub(crate) fn write(
     of: &Sealed,
     ops: &[&Op],
 ) -> Result<bool, StorageError> {
-    let hashed: Vec<([u8; 16], &Op)> = ops
-        .iter()
-        .map(|op| (of.hash(op.key().as_str()), *op))
-        .collect();
-    let same = unchanged(connection, of, &hashed)?;
-    let changed = || hashed.iter().filter(|(hash, _)| !same.contains(hash));
-    let gone: Vec<Vec<u8>> = changed().map(|(hash, _)| hash.to_vec()).collect();
+    let placed: Vec<(Place, &Op)> = ops.iter().map(|op| (of.place(op.key()), *op)).collect();
+    let same = unchanged(connection, of, &placed)?;
+    let changed = || {
+        placed
+            .iter()
+            .filter(|(place, _)| !same.contains(&place.key))
+    };
+    let gone: Vec<Vec<u8>> = changed().map(|(place, _)| place.key.clone()).collect();
     if gone.is_empty() {
         return Ok(false);
     }
@@ -28,38 +29,41 @@ pub(crate) fn write(
     let deleted = connection.execute(&sql)?;
     let keys = of.keys.current();
     let mut rows = Vec::new();
-    for (hash, op) in changed() {
+    for (place, op) in changed() {
         let Op::Put { row, json, .. } = op else {
             continue;
         };
-        let content = keys.seal(&of.context(hash, "row"), &row::write(row))?;
-        let json = keys.seal(&of.context(hash, "json"), json)?;
+        let content = row::write(row, of.longest);
+        let content = keys.seal(&of.context(place, "row"), &content)?;
+        let json = keys.seal(&of.context(place, "json"), json)?;
         rows.push(vec![
-            Arg::bytes(hash),
+            Arg::bytes(&place.key),
+            Arg::bytes(&place.namespace),
             Arg::Bytes(content.into()),
             Arg::Bytes(json.into()),
         ]);
     }
-    connection.insert(&format!("{} (hash, content, json)", of.table), &rows)?;
+    let into = format!("{} (hash, namespace, content, json)", of.table);
+    connection.insert(&into, &rows)?;
     Ok(deleted > 0 || !rows.is_empty())
 }
 
-/// Returns the hashes of initial changes that are stored already.
+/// Returns the hashes of the keys of initial changes that are stored already.
 ///
 /// Their JSON is the same, and their row can be decrypted.
 fn unchanged(
     connection: &mut dyn Connection,
     of: &Sealed,
-    ops: &[([u8; 16], &Op)],
-) -> Result<HashSet<[u8; 16]>, StorageError> {
-    let initial: HashMap<[u8; 16], &Vec<u8>> = ops
+    ops: &[(Place, &Op)],
+) -> Result<HashSet<Vec<u8>>, StorageError> {
+    let initial: HashMap<&[u8], &Vec<u8>> = ops
         .iter()
-        .filter_map(|(hash, op)| match op {
+        .filter_map(|(place, op)| match op {
             Op::Put {
                 json,
                 is_initial: true,
                 ..
-            } => Some((*hash, json)),
+            } => Some((place.key.as_slice(), json)),
             _ => None,
         })
         .collect();
@@ -67,24 +71,25 @@ fn unchanged(
     if initial.is_empty() {
         return Ok(same);
     }
-    let select = format!("SELECT hash, content, json FROM {} WHERE hash", of.table);
+    let select = format!(
+        "SELECT hash, namespace, content, json FROM {} WHERE hash",
+        of.table
+    );
     let mut sql = Statement::new(of.dialect, &select);
     let hashes = initial.keys().map(|hash| hash.to_vec());
     sql.among(List::Bytes(hashes.collect()));
     let keys = of.keys.current();
     connection.query(&sql, &mut |mut columns| {
-        let (hash, content, known) = (columns.bytes()?, columns.bytes()?, columns.bytes()?);
-        let Ok(hash) = <[u8; 16]>::try_from(hash) else {
-            return Ok(());
-        };
-        // A row with an old or damaged key is written again.
-        let opens = keys.open(&of.context(&hash, "row"), &content).is_ok();
-        let known = keys.open(&of.context(&hash, "json"), &known);
+        let place = Place::read(&mut columns)?;
+        let (content, known) = (columns.bytes()?, columns.bytes()?);
+        // A row with an unknown key, or a damaged one, is written again.
+        let opens = keys.open(&of.context(&place, "row"), &content).is_ok();
+        let known = keys.open(&of.context(&place, "json"), &known);
         let is_same = initial
-            .get(&hash)
+            .get(place.key.as_slice())
             .is_some_and(|json| known.is_ok_and(|known| *known == **json));
         if opens && is_same {
-            same.insert(hash);
+            same.insert(place.key);
         }
         Ok(())
     })?;

@@ -6,7 +6,7 @@ use crate::param::Param;
 #[cfg(feature = "postgres")]
 use crate::postgres::FORM;
 use crate::schema::Schema;
-use crate::sealed::{Keys, Sealed};
+use crate::sealed::{Keys, LONGEST, Sealed};
 use crate::sql::{Connection, Dialect, Layout, Statement, StorageError, Transaction, number_of};
 
 /// Marks an encrypted kind whose former plain text may still be in the database.
@@ -53,12 +53,18 @@ pub(crate) fn tables(
         dialect,
     });
     (Layout::new(number, schema, dialect), sealed)
+        longest: LONGEST,
 }
 
 /// Returns a text that differs between kinds with different tables.
 fn signature(schema: &Schema, is_sealed: bool) -> String {
-    let is_sealed = if is_sealed { "sealed" } else { "plain" };
-    format!("{is_sealed} {}", schema.signature())
+    // The first words name the form of the table too.
+    let form = if is_sealed {
+        "sealed by namespace"
+    } else {
+        "plain"
+    };
+    format!("{form} {}", schema.signature())
 }
 
 /// Finds the tables of a kind, or creates them.

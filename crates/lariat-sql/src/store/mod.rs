@@ -30,4 +30,6 @@ mod associated_tests;
 #[cfg(all(test, feature = "postgres"))]
 mod postgres_tests;
 #[cfg(test)]
+mod sealed_tests;
+#[cfg(test)]
 mod tests;
