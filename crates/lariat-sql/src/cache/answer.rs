@@ -125,6 +125,16 @@ pub struct SqlStatus {
     ///
     /// Their type or `jsonPath` is not supported, or the kind has too many; see [`Schema::with_columns`](crate::Schema::with_columns).
     pub skipped_columns: usize,
+    /// The number of data keys that were replaced by a [rotation](crate::SqlCache::rotate_data_key) and are still kept.
+    ///
+    /// Zero once all rows of the cache are sealed with the current data key, and for a kind that is not encrypted.
+    /// A replica that only reads may notice a rotation late.
+    pub old_data_keys: usize,
+    /// The number of rows that an old data key may still have sealed.
+    ///
+    /// It is an upper bound, which the process that writes the cache counts when it begins to seal them anew. It is
+    /// zero in other processes and before that.
+    pub old_rows: usize,
     /// The error of the last write, if it failed.
     pub last_error: Option<String>,
 }

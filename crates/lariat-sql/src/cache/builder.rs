@@ -17,6 +17,7 @@ use super::blocking::blocking;
 use super::kept::Kept;
 use super::keys::SharedKeys;
 use super::kind::{Common, Progress};
+use super::renewal::Renewal;
 
 #[cfg(feature = "postgres")]
 use super::replica::Replica;
@@ -339,6 +340,15 @@ impl SqlCacheBuilder {
             }
             let feed = feed::Feed::new(kind, informer, &writer, &stopping);
             tasks.spawn(feed.run());
+        }
+        if let Some(keys) = &keys {
+            let renewal = Renewal {
+                keys: keys.clone(),
+                kinds: kinds.clone(),
+                writer: Arc::clone(&writer),
+                stopping: stopping.clone(),
+            };
+            tasks.spawn(renewal.run());
         }
         let kinds = kinds.into_iter();
         Ok(SqlCache {

@@ -92,8 +92,12 @@ impl SqlCache {
 
     /// Creates a new data key, which encrypts everything that is written from now on.
     ///
-    /// Existing rows stay unchanged and readable. This does not rotate the key that wraps the data keys: after a
-    /// rotation of the wrapping key, the next start wraps the data keys again.
+    /// In the background, the process that writes the cache seals existing rows anew, at most 20 in one transaction,
+    /// and then drops the old data keys; a restart continues this. Queries are answered meanwhile, but cursors of before
+    /// do not fit any more at the end. [`SqlStatus::old_data_keys`] is zero once it is done.
+    ///
+    /// This does not rotate the key that wraps the data keys: after a rotation of the wrapping key, the next start wraps
+    /// the same data keys again. After a wrapping key has leaked, rotate both.
     ///
     /// # Errors
     ///

@@ -62,23 +62,28 @@ impl SharedKeys {
         if !self.readers.database().is_shared() {
             return Ok(false);
         }
+        let before = self.keys.current();
         let reader = self.readers.reader().await;
         let stored = blocking(move || Ok(reader.keyring()?));
-        self.replace(stored.await?).await
+        self.replace(&before, stored.await?).await
     }
 
-    /// Uses these stored keys from now on; returns whether they have changed.
-    pub(super) async fn replace(&self, stored: Option<Vec<u8>>) -> Result<bool, SqlError> {
-        let Some(stored) = stored else {
-            return Ok(false);
-        };
-        // The usual case, without a call of the wrapper.
-        if *self.keys.current().stored() == *stored {
-            return Ok(false);
+    /// Uses these stored keys from now on; returns whether the keys `before` are not used any more.
+    ///
+    /// `before` are the keys that were used before the stored ones were read. If others are used by now, those are
+    /// newer than the stored ones may be.
+    pub(super) async fn replace(
+        &self,
+        before: &Arc<Keyring>,
+        stored: Option<Vec<u8>>,
+    ) -> Result<bool, SqlError> {
+        // The usual case is that they are the same, without a call of the wrapper.
+        if let Some(stored) = stored.filter(|stored| *before.stored() != **stored) {
+            let keyring = Keyring::load(&stored, self.sealing.wrapper()).await;
+            let keyring = keyring.map_err(StorageError::from)?;
+            self.keys.replace(before, keyring);
         }
-        let keyring = Keyring::load(&stored, self.sealing.wrapper()).await;
-        self.keys.replace(keyring.map_err(StorageError::from)?);
-        Ok(true)
+        Ok(!self.keys.is_current(before))
     }
 
     /// Creates a new data key, and stores it before it is used.
@@ -111,7 +116,7 @@ fn rotate(keys: &Keys, writer: &mut Writer) -> Result<bool, SqlError> {
     let is_stored = writer.replace_keyring(Some(current.stored()), keyring.stored())?;
     if is_stored {
         // Only after it is stored: rows that are encrypted with it must be readable after a crash.
-        keys.replace(keyring);
+        keys.replace(&current, keyring);
     }
     Ok(is_stored)
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use lariat_core::Gvk;
@@ -64,6 +65,8 @@ pub(super) struct Inner {
     /// How often each field had no usable value, by its position.
     pub(super) unindexable: Mutex<BTreeMap<usize, u64>>,
     pub(super) left_out: LeftOut,
+    /// The largest number of rows that an old data key has sealed.
+    pub(super) old_rows: AtomicUsize,
 }
 
 /// What the kinds of a cache have in common.
@@ -105,6 +108,7 @@ impl SqlKind {
                 waiting: watch::Sender::default(),
                 unindexable: Mutex::default(),
                 left_out: LeftOut::default(),
+                old_rows: AtomicUsize::new(0),
             }),
             view: View::default(),
         }
@@ -157,14 +161,14 @@ impl SqlKind {
         self.inner.common.readers.limit()
     }
 
-    pub(super) fn inner(&self) -> &Arc<Inner> {
-        &self.inner
-    }
-
     /// Returns whether the kind is encrypted.
     #[cfg(feature = "http")]
     pub(crate) fn is_sealed(&self) -> bool {
         self.inner.tables.sealed.is_some()
+    }
+
+    pub(super) fn inner(&self) -> &Arc<Inner> {
+        &self.inner
     }
 
     /// Returns the indexed fields.
@@ -222,6 +226,8 @@ impl SqlKind {
                 self.synced(other, deadline).await?;
             }
             self.reach(at_least, deadline).await?;
+            let sealed = self.inner.tables.sealed.as_ref();
+            let before = sealed.map(|sealed| sealed.keys.current());
             let failed = match self.read(&plan).await? {
                 Ok(read) if read.revision.version() >= at_least => return Ok(read.into()),
                 // The version may have decreased, if the API server was restored or namespaces are read one by one.
@@ -229,9 +235,15 @@ impl SqlKind {
                 // Another process has begun to write the kind, which the progress here may not show yet.
                 Err(ReadError::Unfilled { kind }) => self.not_synced(kind),
                 Err(ReadError::Storage(error)) => {
-                    let is_sealed = matches!(error, StorageError::Seal(_));
-                    // Another process may have created new keys.
-                    if is_sealed && self.has_new_keys().await? {
+                    // Keys were replaced during the query, or another process has created new ones.
+                    let is_current = || {
+                        sealed
+                            .zip(before)
+                            .is_none_or(|(it, keys)| it.keys.is_current(&keys))
+                    };
+                    if matches!(error, StorageError::Seal(_))
+                        && (!is_current() || self.has_new_keys().await?)
+                    {
                         continue;
                     }
                     return Err(error.into());
@@ -349,6 +361,9 @@ impl SqlKind {
         let unindexable = self.inner.unindexable.lock();
         let fields = self.schema().fields();
         let (unwritten, lag) = self.inner.unread.read().unwritten();
+        let sealed = self.inner.tables.sealed.as_ref();
+        let old_data_keys = sealed.map_or(0, |sealed| sealed.keys.current().old_data_keys());
+        let old_rows = self.inner.old_rows.load(Ordering::Relaxed);
         SqlStatus {
             kind: self.schema().gvk().clone(),
             is_synced: progress.is_synced,
@@ -362,6 +377,9 @@ impl SqlKind {
                 .map(|(place, count)| (fields[*place].name().to_owned(), *count))
                 .collect(),
             skipped_columns: self.schema().skipped_columns(),
+            old_data_keys,
+            // A process that does not write any more does not count them.
+            old_rows: if old_data_keys > 0 { old_rows } else { 0 },
             last_error: progress.last_error,
         }
     }

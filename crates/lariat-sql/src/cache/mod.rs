@@ -3,7 +3,7 @@
 //! `builder` opens the database and starts a `feed` for each kind, or a `replica` where processes share the database. A
 //! feed takes published changes from `unread` and writes them; `covered` maps them to a resource version, `bare`
 //! repeats objects that lacked content. `kind` answers queries and starts watches. `keys` are those of encrypted kinds,
-//! `kept` lets informers resume from a file, `columns` reads printer columns.
+//! `renewal` seals rows anew after a rotation, `kept` lets informers resume from a file, `columns` reads printer columns.
 
 mod answer;
 mod bare;
@@ -18,6 +18,7 @@ mod kept;
 mod keys;
 mod kind;
 mod left_out;
+mod renewal;
 #[cfg(feature = "postgres")]
 mod replica;
 #[cfg(test)]

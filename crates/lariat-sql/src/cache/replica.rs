@@ -17,6 +17,7 @@ use super::error::SqlError;
 use super::feed::Feed;
 use super::keys::SharedKeys;
 use super::kind::SqlKind;
+use super::renewal::Renewal;
 use crate::postgres::FORM;
 use crate::store::{Database, Stored, Writer};
 
@@ -162,6 +163,10 @@ impl Replica {
             Ok(Arc::new(Mutex::new(writer)))
         });
         let writer = opened.await?;
+        if let Some(keys) = &self.keys {
+            // The last writer may have dropped the data key that this process has used until now.
+            while keys.refresh().await? {}
+        }
         // Cancelled when this turn of writing ends; the cache itself continues as a reader.
         let ended = stopping.child_token();
         let mut feeds = JoinSet::new();
@@ -169,6 +174,15 @@ impl Replica {
             let informer = self.factory.for_kind(kind.schema().gvk().clone());
             let feed = Feed::new(kind, informer, &writer, &ended).shared(stopping);
             feeds.spawn(feed.run());
+        }
+        if let Some(keys) = &self.keys {
+            let renewal = Renewal {
+                keys: keys.clone(),
+                kinds: self.kinds.clone(),
+                writer: Arc::clone(&writer),
+                stopping: ended.clone(),
+            };
+            feeds.spawn(renewal.run());
         }
         let lost = async {
             match &self.leadership {
@@ -180,7 +194,7 @@ impl Replica {
             biased;
             () = ended.cancelled() => {}
             () = lost => {}
-            // A feed that is not stopped ends only if it panics.
+            // A task that is not stopped ends only if it panics.
             Some(_) = feeds.join_next() => {}
             () = self.beat(&writer) => {}
         }
@@ -196,6 +210,7 @@ impl Replica {
     async fn beat(&self, writer: &Arc<Mutex<Writer>>) {
         for beats in 0_u64.. {
             time::sleep(BEAT).await;
+            let before = self.keys.as_ref().map(|keys| keys.keys.current());
             let (writer, numbers, own) = (Arc::clone(writer), self.numbers(), self.sole());
             let beat = blocking(move || {
                 let mut writer = writer.lock();
@@ -219,8 +234,8 @@ impl Replica {
                     return;
                 }
             };
-            if let Some(keys) = &self.keys
-                && let Err(error) = keys.replace(stored).await
+            if let Some((keys, before)) = self.keys.as_ref().zip(before)
+                && let Err(error) = keys.replace(&before, stored).await
             {
                 tracing::warn!(%error, "the keys of the SQL cache cannot be read again");
             }

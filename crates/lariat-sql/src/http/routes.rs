@@ -124,6 +124,8 @@ fn description(kind: &SqlKind, has_figures: bool) -> Json {
         description["unindexable"] = json!(status.unindexable);
         description["withoutContent"] = status.without_content.into();
         description["leftOut"] = status.left_out.into();
+        description["oldDataKeys"] = status.old_data_keys.into();
+        description["oldRows"] = status.old_rows.into();
     }
     description
 }
@@ -359,8 +361,6 @@ fn json_response(body: Body) -> Response {
     response
 }
 
-fn kept_by_client(headers: &mut HeaderMap) {
-    let fixed = HeaderValue::from_static;
 /// Keeps a response about an encrypted kind out of caches: browsers store theirs in plain text.
 fn about(view: &View, mut response: Response) -> Response {
     if view.is_sealed() {
@@ -370,6 +370,8 @@ fn about(view: &View, mut response: Response) -> Response {
     response
 }
 
+fn kept_by_client(headers: &mut HeaderMap) {
+    let fixed = HeaderValue::from_static;
     headers.insert(header::CACHE_CONTROL, fixed("private, no-cache"));
     headers.insert(header::VARY, fixed("Authorization"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, fixed("nosniff"));

@@ -5,6 +5,7 @@
 
 mod narrow;
 mod read;
+mod renew;
 mod row;
 mod write;
 
@@ -12,30 +13,48 @@ use std::sync::Arc;
 
 use lariat_core::{Gvk, ObjectKey};
 use lariat_seal::{Context, Keyring};
-use parking_lot::RwLock;
+use tokio::sync::watch;
 
 use crate::sql::Dialect;
 
 pub(crate) use read::{keys, page, read};
+pub(crate) use renew::{Renewed, renew, rows};
 pub(crate) use row::LONGEST;
 pub(crate) use write::write;
 
 /// The keys of a cache, which can be rotated while it is used.
 #[derive(Debug, Clone)]
-pub(crate) struct Keys(Arc<RwLock<Arc<Keyring>>>);
+pub(crate) struct Keys(watch::Sender<Arc<Keyring>>);
 
 impl Keys {
     pub(crate) fn new(keyring: Keyring) -> Self {
-        Self(Arc::new(RwLock::new(Arc::new(keyring))))
+        Self(watch::Sender::new(Arc::new(keyring)))
     }
 
     pub(crate) fn current(&self) -> Arc<Keyring> {
-        Arc::clone(&self.0.read())
+        Arc::clone(&self.0.borrow())
     }
 
-    /// Encrypts with other keys from now on; they must be stored before.
-    pub(crate) fn replace(&self, keyring: Keyring) {
-        *self.0.write() = Arc::new(keyring);
+    pub(crate) fn is_current(&self, keyring: &Arc<Keyring>) -> bool {
+        Arc::ptr_eq(&self.0.borrow(), keyring)
+    }
+
+    /// Encrypts with other keys from now on, unless others than `before` are used by now.
+    ///
+    /// They must be stored before.
+    pub(crate) fn replace(&self, before: &Arc<Keyring>, keyring: Keyring) {
+        self.0.send_if_modified(|current| {
+            let is_before = Arc::ptr_eq(current, before);
+            if is_before {
+                *current = Arc::new(keyring);
+            }
+            is_before
+        });
+    }
+
+    /// Returns a receiver that is notified when other keys are used.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<Arc<Keyring>> {
+        self.0.subscribe()
     }
 }
 

@@ -1,8 +1,10 @@
 //! The kinds in a database.
 
+use lariat_seal::Keyring;
+
 use super::database::Database;
 use super::reader::Tables;
-use crate::param::Param;
+use crate::param::{List, Param};
 #[cfg(feature = "postgres")]
 use crate::postgres::FORM;
 use crate::schema::Schema;
@@ -51,9 +53,9 @@ pub(crate) fn tables(
         kind: schema.gvk().clone(),
         keys: keys.clone(),
         dialect,
+        longest: LONGEST,
     });
     (Layout::new(number, schema, dialect), sealed)
-        longest: LONGEST,
 }
 
 /// Returns a text that differs between kinds with different tables.
@@ -213,6 +215,32 @@ pub(super) fn replace_keyring(
             .with(" AND stored = ", bytes(before)),
     };
     Ok(connection.execute(&sql)? == 1)
+}
+
+/// Replaces the stored keys `before` by those `after`, which have no old data keys; `false` if others are stored by now.
+///
+/// The numbers are those of all encrypted kinds that share the keys. Their rows are sealed with the current data key.
+pub(super) fn retire(
+    connection: &mut dyn Connection,
+    numbers: Vec<i64>,
+    before: &Keyring,
+    after: &Keyring,
+) -> Result<bool, StorageError> {
+    connection.within(Transaction::Writes, |connection| {
+        if !replace_keyring(connection, Some(before.stored()), after.stored())? {
+            return Ok(false);
+        }
+        // Free pages may contain rows of the old data keys until the next start cleans them.
+        let dialect = connection.dialect();
+        let update = format!(
+            "UPDATE {} SET signature = '{UNCLEAN} ' || signature WHERE signature NOT LIKE '{UNCLEAN} %' AND number",
+            dialect.kinds()
+        );
+        let mut sql = Statement::new(dialect, &update);
+        sql.among(List::Integers(numbers));
+        connection.execute(&sql)?;
+        Ok(true)
+    })
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::tests::{
     Stage, agree, keys as keys_of, most_fields_have_tables, new_keys,
     pages_go_on_behind_deep_metadata,
 };
-use super::{Database, Writer, associated_tests as associated};
+use super::{Database, Writer, associated_tests as associated, sealed_tests};
 use crate::param::{Arg, Param};
 use crate::postgres::{FORM, Postgres};
 use crate::query::field;
@@ -237,6 +237,14 @@ fn a_superseded_writer_writes_nothing_and_returns_an_error() {
     let error = writer.beat().unwrap_err();
     assert!(matches!(error, StorageError::Superseded), "{error}");
     assert!(writer.is_lost());
+}
+
+#[test]
+fn rows_are_sealed_anew_over_stops_writes_and_rotations() {
+    let place = TestServer::new();
+    let _runtime = place.runtime.enter();
+    sealed_tests::stop_and_go_on(&place.schema());
+    sealed_tests::write_and_rotate_meanwhile(&place.schema());
 }
 
 #[test]

@@ -2,12 +2,14 @@
 
 use std::collections::HashSet;
 
+use lariat_seal::Keyring;
+
 use super::database::Database;
 use super::reader::Tables;
 use super::{kept, kinds, rows};
 use crate::op::Op;
 use crate::param::Param;
-use crate::sealed;
+use crate::sealed::{self, Renewed, Sealed};
 use crate::sql::{Connection, Dialect, Statement, StorageError, Transaction};
 
 /// The progress of a kind.
@@ -75,6 +77,33 @@ impl Writer {
         stored: &[u8],
     ) -> Result<bool, StorageError> {
         kinds::replace_keyring(&mut *self.connection, before, stored)
+    }
+
+    /// Returns the number of rows of an encrypted kind.
+    pub(crate) fn sealed_rows(&mut self, of: &Sealed) -> Result<usize, StorageError> {
+        sealed::rows(&mut *self.connection, of)
+    }
+
+    /// Seals rows after another one anew that an old data key has sealed; `None` if no row follows.
+    pub(crate) fn renew(
+        &mut self,
+        of: &Sealed,
+        keys: &Keyring,
+        after: i64,
+    ) -> Result<Option<Renewed>, StorageError> {
+        self.connection.within(Transaction::Writes, |connection| {
+            sealed::renew(connection, of, keys, after)
+        })
+    }
+
+    /// Stores keys without the old data keys, once no row needs these; `false` if others than `before` are stored.
+    pub(crate) fn retire(
+        &mut self,
+        numbers: Vec<i64>,
+        before: &Keyring,
+        after: &Keyring,
+    ) -> Result<bool, StorageError> {
+        kinds::retire(&mut *self.connection, numbers, before, after)
     }
 
     /// Returns the keys of all rows of a kind.

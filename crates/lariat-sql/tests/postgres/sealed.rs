@@ -1,14 +1,16 @@
 //! Encrypted kinds, whose keys all replicas have.
 
 use std::process::Command;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, PostParams};
 use lariat_cache::SharedCacheFactory;
 use lariat_core::Gvk;
-use lariat_seal::{LocalKeys, Sealing};
+use lariat_seal::{Keyring, LocalKeys, Sealing};
 use lariat_sql::{Field, FieldType, Query, Schema, SqlCache, SqlError, label};
 use serde_json::json;
+use tokio::time;
 
 use crate::stage::Stage;
 
@@ -17,6 +19,13 @@ const CANARY: &str = "canary-77ab03";
 
 fn secrets() -> Gvk {
     Gvk::new("", "v1", "Secret")
+}
+
+fn key(seed: u8) -> LocalKeys {
+    let key = LocalKeys::from_bytes(&std::array::from_fn::<u8, 32, _>(|place| {
+        seed.wrapping_mul(31).wrapping_add(place as u8)
+    }));
+    key.expect("a key")
 }
 
 async fn start(stage: &Stage, seed: u8) -> Result<(SharedCacheFactory, SqlCache), SqlError> {
@@ -28,16 +37,15 @@ async fn start_with<const N: usize>(
     seed: u8,
     fields: [Field; N],
 ) -> Result<(SharedCacheFactory, SqlCache), SqlError> {
-    let key = LocalKeys::from_bytes(&std::array::from_fn::<u8, 32, _>(|place| {
-        seed.wrapping_mul(31).wrapping_add(place as u8)
-    }));
-    let key = key.expect("a key");
     let factory = SharedCacheFactory::new(stage.cluster.client());
     let schema = Schema::new(secrets(), fields).expect("a schema");
     let builder = SqlCache::builder(&factory)
         .kind(schema)
         .in_postgres(stage.options());
-    let sql = builder.sealed(Sealing::of_kinds([], key)).start().await?;
+    let sql = builder
+        .sealed(Sealing::of_kinds([], key(seed)))
+        .start()
+        .await?;
     factory.start();
     Ok((factory, sql))
 }
@@ -97,6 +105,78 @@ async fn replicas_share_the_keys_and_nothing_of_a_secret_is_in_any_file() {
     other.1.stop().await;
     stage.server.kill();
     assert!(!is_in_any_file(&stage, CANARY));
+}
+
+/// Waits until the stored keyring has no old data key.
+async fn is_renewed(stage: &Stage) -> Keyring {
+    loop {
+        let stored = stage
+            .server
+            .sql("SELECT encode(stored, 'hex') FROM lariat.keyring");
+        let digits = stored.as_bytes().chunks(2);
+        let bytes: Vec<u8> = digits
+            .map(|two| u8::from_str_radix(str::from_utf8(two).expect("hex"), 16).expect("hex"))
+            .collect();
+        let keyring = Keyring::load(&bytes, &key(1)).await.expect("the key");
+        if keyring.old_data_keys() == 0 {
+            return keyring;
+        }
+        time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Returns the numbers of rows that a keyring's data key has sealed, and of all.
+fn rows(stage: &Stage, keyring: &Keyring) -> (usize, usize) {
+    let table =
+        "SELECT tablename FROM pg_tables WHERE schemaname = 'lariat' AND tablename LIKE 'sealed%'";
+    let table = stage.server.sql(table);
+    let count = |condition: &str| -> usize {
+        let count = format!("SELECT count(*) FROM lariat.{table} WHERE {condition}");
+        stage.server.sql(&count).parse().expect("a number")
+    };
+    let begins = |column| {
+        format!(
+            "encode(substr({column}, 2, 4), 'hex') = '{}'",
+            keyring.current_data_key()
+        )
+    };
+    let own = format!("{} AND {}", begins("content"), begins("json"));
+    (count(&own), count("true"))
+}
+
+#[tokio::test]
+async fn a_replica_that_takes_over_seals_with_the_keys_of_the_last_writer() {
+    let stage = Stage::new().await;
+    let version = create(&stage, "a").await;
+    let writer = start(&stage, 1).await.expect("started");
+    assert_eq!(count(&writer.1, &version).await, 1);
+    let reader = start(&stage, 1).await.expect("started");
+    assert_eq!(count(&reader.1, &version).await, 1);
+    assert!(writer.1.is_writing() && !reader.1.is_writing());
+    let before = is_renewed(&stage).await;
+    writer.1.rotate_data_key().await.expect("rotated");
+    // The other replica asks for nothing meanwhile, so it still uses the old data key.
+    let after = is_renewed(&stage).await;
+    assert_ne!(before.current_data_key(), after.current_data_key());
+    assert_eq!(rows(&stage, &after), (1, 1));
+    writer.1.stop().await;
+    while !reader.1.is_writing() {
+        time::sleep(Duration::from_millis(5)).await;
+    }
+    let version = create(&stage, "b").await;
+    assert_eq!(count(&reader.1, &version).await, 2);
+    assert_eq!(rows(&stage, &after), (2, 2));
+    // One that only reads rotates for the one that writes.
+    let third = start(&stage, 1).await.expect("started");
+    assert_eq!(count(&third.1, &version).await, 2);
+    third.1.rotate_data_key().await.expect("rotated");
+    let mut last = is_renewed(&stage).await;
+    while last.current_data_key() == after.current_data_key() {
+        last = is_renewed(&stage).await;
+    }
+    assert_eq!(rows(&stage, &last), (2, 2));
+    assert_eq!(count(&reader.1, &version).await, 2);
+    assert_eq!(count(&third.1, &version).await, 2);
 }
 
 #[tokio::test]

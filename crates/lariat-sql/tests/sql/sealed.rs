@@ -1,19 +1,22 @@
 //! Kinds that are encrypted in the file.
 
+use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{Api, PostParams};
+use kube::api::{Api, DeleteParams, PostParams};
 use lariat_cache::SharedCacheFactory;
 use lariat_core::Gvk;
-use lariat_seal::{LocalKeys, Sealing};
+use lariat_seal::{DataKeyId, Keyring, LocalKeys, Sealing};
 use lariat_sql::{
     Field, FieldType, Query, QueryError, Schema, SqlCache, SqlCacheBuilder, SqlError, SqlKind,
     field, label,
 };
 use serde_json::json;
+use tokio::time;
 
 use crate::bench::{self, Bench, Folder};
 
@@ -200,6 +203,158 @@ async fn rows_of_before_a_rotation_of_either_key_are_read() {
     // It is wrapped by the new key alone by now.
     assert!(open(&bench, &file, Some(key(2))).await.is_ok());
     assert!(!is_found(&folder.0));
+}
+
+/// Returns the stored keyring of a file, and the data keys that have sealed its rows.
+async fn stored(file: &Path) -> (Keyring, BTreeSet<DataKeyId>) {
+    let database = rusqlite::Connection::open(file).expect("opened");
+    let stored: Vec<u8> = database
+        .query_row("SELECT stored FROM keyring", [], |row| row.get(0))
+        .expect("it is there");
+    let table = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'sealed%'";
+    let table: String = database
+        .query_row(table, [], |row| row.get(0))
+        .expect("one kind");
+    let mut values = database
+        .prepare(&format!(
+            "SELECT content FROM {table} UNION SELECT json FROM {table}"
+        ))
+        .expect("a query");
+    let values = values.query_map([], |row| row.get(0)).expect("rows");
+    let sealed = values.map(|value: rusqlite::Result<Vec<u8>>| {
+        Keyring::data_key_of(&value.expect("bytes")).expect("sealed")
+    });
+    let keyring = Keyring::load(&stored, &key(1)).await.expect("the key");
+    (keyring, sealed.collect())
+}
+
+impl Process {
+    /// Waits until all rows are sealed with the current data key.
+    async fn is_renewed(&self) {
+        while self.kind.status().old_data_keys > 0 {
+            time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn after_a_rotation_the_old_keyring_opens_nothing() {
+    let (bench, folder) = (Bench::new().await, Folder::new());
+    let file = folder.0.join("cache.db");
+    let mut version = String::new();
+    for number in 0..45 {
+        version = create(&bench, &format!("n{number}")).await;
+    }
+    let process = open(&bench, &file, Some(key(1))).await.expect("opened");
+    assert_eq!(process.names(Query::new(), &version).await.len(), 45);
+    let (before, sealed_with) = stored(&file).await;
+    assert!(before.data_keys().eq(sealed_with));
+    process.sql.rotate_data_key().await.expect("rotated");
+    assert_eq!(process.kind.status().old_data_keys, 1);
+    // Answered and written meanwhile.
+    let version = create(&bench, "late").await;
+    assert_eq!(process.names(Query::new(), &version).await.len(), 46);
+    process.is_renewed().await;
+    assert_eq!(process.kind.status().old_rows, 0);
+    let (after, sealed_with) = stored(&file).await;
+    assert!(after.data_keys().eq(sealed_with.iter().copied()));
+    assert!(before.data_keys().all(|key| !sealed_with.contains(&key)));
+    assert_eq!(process.names(Query::new(), &version).await.len(), 46);
+    process.stop().await;
+    let process = open(&bench, &file, Some(key(1))).await.expect("opened");
+    assert_eq!(process.names(Query::new(), &version).await.len(), 46);
+}
+
+/// Returns whether a value that a data key has sealed is anywhere in a file.
+fn is_in(file: &Path, key: DataKeyId) -> bool {
+    let id = u32::from_str_radix(&key.to_string(), 16).expect("hex");
+    let begin = [&[1], id.to_be_bytes().as_slice()].concat();
+    let bytes = std::fs::read(file).expect("readable");
+    bytes.windows(begin.len()).any(|window| window == begin)
+}
+
+/// Rows that were deleted before the rotation are in free pages.
+#[tokio::test]
+async fn the_start_after_a_rotation_leaves_no_byte_of_old_rows_in_the_file() {
+    let (bench, folder) = (Bench::new().await, Folder::new());
+    let file = folder.0.join("cache.db");
+    for number in 0..40 {
+        create(&bench, &format!("n{number}")).await;
+    }
+    let version = create(&bench, "last").await;
+    let process = open(&bench, &file, Some(key(1))).await.expect("opened");
+    assert_eq!(process.names(Query::new(), &version).await.len(), 41);
+    let api: Api<Secret> = Api::namespaced(bench.cluster.client(), "default");
+    for number in 0..40 {
+        let name = format!("{CANARY}-n{number}");
+        let deleted = api.delete(&name, &DeleteParams::default()).await;
+        drop(deleted.expect("deleted"));
+    }
+    let version = create(&bench, "later").await;
+    assert_eq!(process.names(Query::new(), &version).await.len(), 2);
+    let old = stored(&file).await.0.current_data_key();
+    process.sql.rotate_data_key().await.expect("rotated");
+    process.is_renewed().await;
+    process.stop().await;
+    assert!(is_in(&file, old), "in free pages");
+    let process = open(&bench, &file, Some(key(1))).await.expect("opened");
+    assert_eq!(process.names(Query::new(), &version).await.len(), 2);
+    process.stop().await;
+    assert!(!is_in(&file, old));
+    assert!(is_in(&file, stored(&file).await.0.current_data_key()));
+}
+
+#[tokio::test]
+async fn queries_are_answered_while_keys_are_replaced() {
+    let (bench, folder) = (Bench::new().await, Folder::new());
+    let file = folder.0.join("cache.db");
+    let mut version = String::new();
+    for number in 0..30 {
+        version = create(&bench, &format!("n{number}")).await;
+    }
+    let process = open(&bench, &file, Some(key(1))).await.expect("opened");
+    assert_eq!(process.names(Query::new(), &version).await.len(), 30);
+    let rotate = async {
+        for _ in 0..10 {
+            process.sql.rotate_data_key().await.expect("rotated");
+            process.is_renewed().await;
+        }
+    };
+    let query = async {
+        loop {
+            assert_eq!(process.names(Query::new(), &version).await.len(), 30);
+        }
+    };
+    tokio::select! {
+        () = rotate => {}
+        () = async { tokio::join!(query, async {
+            loop {
+                assert_eq!(process.names(Query::new().page(1, 5), &version).await.len(), 5);
+            }
+        }); } => {}
+    }
+}
+
+#[tokio::test]
+async fn the_next_process_goes_on_with_a_rotation_that_was_stopped() {
+    let (bench, folder) = (Bench::new().await, Folder::new());
+    let file = folder.0.join("cache.db");
+    let mut version = String::new();
+    for number in 0..100 {
+        version = create(&bench, &format!("n{number}")).await;
+    }
+    let process = open(&bench, &file, Some(key(1))).await.expect("opened");
+    assert_eq!(process.names(Query::new(), &version).await.len(), 100);
+    process.sql.rotate_data_key().await.expect("rotated");
+    process.stop().await;
+    let (keyring, sealed_with) = stored(&file).await;
+    assert_eq!(keyring.old_data_keys(), 1, "it was stopped before the end");
+    assert!(sealed_with.contains(&keyring.data_keys().next().expect("the old one")));
+    let process = open(&bench, &file, Some(key(1))).await.expect("opened");
+    process.is_renewed().await;
+    let (keyring, sealed_with) = stored(&file).await;
+    assert!(keyring.data_keys().eq(sealed_with));
+    assert_eq!(process.names(Query::new(), &version).await.len(), 100);
 }
 
 #[tokio::test]

@@ -52,6 +52,7 @@ fn kinds() -> Json {
             "unwritten": number(), "lagMilliseconds": number(),
             "unindexable": {"type": "object", "additionalProperties": number()},
             "withoutContent": number(), "leftOut": number(), "skippedColumns": number(), "fields": array(&field),
+            "oldDataKeys": number(), "oldRows": number(),
             "associations": array(&json!({
                 "type": "object", "properties": {"name": text(), "kind": text()},
             })),
