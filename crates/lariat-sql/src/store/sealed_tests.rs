@@ -196,13 +196,6 @@ impl Process {
         is_stored
     }
 
-    fn number(&mut self, sql: &str) -> i64 {
-        let connection = &mut *self.stage.writer.connection;
-        let sql = Statement::new(connection.dialect(), sql);
-        let number = connection.first(&sql).unwrap().unwrap().integer();
-        number.unwrap()
-    }
-
     /// Returns the number of values in the table that the current data key has not sealed, and of all.
     fn old_values(&mut self) -> (usize, usize) {
         let current = self.keys.current().current_data_key();
