@@ -25,16 +25,17 @@ const HEAD: usize = 1 + 4 + 12 + NONCE;
 /// Seals and opens data with keys that are stored encrypted.
 ///
 /// A keyring is immutable: [`rotated`](Self::rotated), [`rewrapped`](Self::rewrapped) and
-/// [`without_old`](Self::without_old) return a new one, whose [stored form](Self::stored) must be saved before it is used. Data that was sealed with a
-/// keyring that is not saved is lost with the process. Keyrings that share data keys can open each other's data.
+/// [`without_old`](Self::without_old) return a new one, whose [stored form](Self::stored) must be saved before it is
+/// used. Data that was sealed with a keyring that is not saved is lost with the process. Keyrings that share data keys
+/// can open each other's data.
 ///
 /// Sealing and opening allocate only what they return, and never wait.
 ///
 /// # Rotation
 ///
 /// - Of the wrapping key: give the new and the old key to the wrapper, and save [`rewrapped`](Self::rewrapped) if
-///   [`is_wrapped_by`](Self::is_wrapped_by) returns `false`. Sealed data and its data keys are not affected: who has the
-///   old wrapping key and an earlier stored form can still open the data.
+///   [`is_wrapped_by`](Self::is_wrapped_by) returns `false`. Sealed data and its data keys are not affected: who has
+///   the old wrapping key and an earlier stored form can still open the data.
 /// - Of the data key: save [`rotated`](Self::rotated). New data is sealed with the new key; older data can still be
 ///   opened. No number of values makes this necessary, because a data key encrypts no value itself; see
 ///   [`SEALS_PER_SALT`].
@@ -228,7 +229,9 @@ impl Keyring {
         Self::new(envelope, Arc::clone(&self.hashes), self.data.clone())
     }
 
-    /// Returns a keyring with only the data key that seals new data, which cannot open the data of others.
+    /// Returns a keyring with only the data key that seals new data.
+    ///
+    /// It cannot open the data of other data keys.
     ///
     /// # Errors
     ///

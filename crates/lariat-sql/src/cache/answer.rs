@@ -125,10 +125,11 @@ pub struct SqlStatus {
     ///
     /// Their type or `jsonPath` is not supported, or the kind has too many; see [`Schema::with_columns`](crate::Schema::with_columns).
     pub skipped_columns: usize,
-    /// The number of data keys that were replaced by a [rotation](crate::SqlCache::rotate_data_key) and are still kept.
+    /// The number of data keys of before a rotation that are still kept.
     ///
-    /// Zero once all rows of the cache are sealed with the current data key, and for a kind that is not encrypted.
-    /// A replica that only reads may notice a rotation late.
+    /// See [`SqlCache::rotate_data_key`](crate::SqlCache::rotate_data_key). Zero once all rows of the cache are sealed
+    /// with the current data key, and for a kind that is not encrypted. A replica that only reads may notice a rotation
+    /// late.
     pub old_data_keys: usize,
     /// The number of rows that an old data key may still have sealed.
     ///

@@ -147,7 +147,8 @@ impl SqlCacheBuilder {
     ///
     /// The file shows the number and length of encrypted objects, and which of them are in one namespace, but neither
     /// fields nor names. Queries decrypt rows in memory, some microseconds each: those of the namespaces and names that
-    /// the [access](crate::SqlKind::restricted) and the query allow, or all rows of the kind. Without a sealing, a cache in a file cannot contain Secrets.
+    /// the [access](crate::SqlKind::restricted) and the query allow, or all rows of the kind. Without a sealing, a
+    /// cache in a file cannot contain Secrets.
     pub fn sealed(mut self, sealing: Sealing) -> Self {
         self.sealing = Some(Arc::new(sealing));
         self

@@ -3,7 +3,8 @@
 //! `builder` opens the database and starts a `feed` for each kind, or a `replica` where processes share the database. A
 //! feed takes published changes from `unread` and writes them; `covered` maps them to a resource version, `bare`
 //! repeats objects that lacked content. `kind` answers queries and starts watches. `keys` are those of encrypted kinds,
-//! `renewal` seals rows anew after a rotation, `kept` lets informers resume from a file, `columns` reads printer columns.
+//! `renewal` seals rows anew after a rotation, `kept` lets informers resume from a file, `columns` reads printer
+//! columns.
 
 mod answer;
 mod bare;

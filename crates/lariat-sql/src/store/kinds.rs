@@ -217,9 +217,10 @@ pub(super) fn replace_keyring(
     Ok(connection.execute(&sql)? == 1)
 }
 
-/// Replaces the stored keys `before` by those `after`, which have no old data keys; `false` if others are stored by now.
+/// Replaces the stored keys `before` by those `after`, which have no old data keys.
 ///
-/// The numbers are those of all encrypted kinds that share the keys. Their rows are sealed with the current data key.
+/// It writes nothing and returns `false` if other keys are stored by now. The numbers are those of all encrypted kinds
+/// that share the keys. Their rows are sealed with the current data key.
 pub(super) fn retire(
     connection: &mut dyn Connection,
     numbers: Vec<i64>,
