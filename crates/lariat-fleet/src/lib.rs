@@ -11,8 +11,8 @@
 //! **Experimental:** this crate may change more than the others, and these are missing:
 //!
 //! - A fleet whose clusters all come from a directory or from code is fenced only if it is
-//!   [fenced by](FleetBuilder::fenced_by) a factory with a leader election; otherwise run one replica. Requests that have
-//!   left when the lease is lost are not called back.
+//!   [fenced by](FleetBuilder::fenced_by) a factory with a leader election; otherwise run one replica. Requests that
+//!   have left when the lease is lost are not called back.
 //! - Clusters are compared by the uid of their namespace `kube-system` only if their credentials may get it.
 //! - A hub whose replicas divide keys is refused.
 //!

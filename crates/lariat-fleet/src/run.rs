@@ -61,7 +61,8 @@ impl Fleet {
     /// # Errors
     ///
     /// [`FleetError::AlreadyRunning`]; [`FleetError::Source`] if a source cannot be read; [`FleetError::NoElection`] or
-    /// [`FleetError::Lost`] if the fleet is [fenced](crate::FleetBuilder::fenced_by). All operators have been stopped. A cluster that cannot be started is no error; see [`status`](Self::status).
+    /// [`FleetError::Lost`] if the fleet is [fenced](crate::FleetBuilder::fenced_by). All operators have been stopped.
+    /// A cluster that cannot be started is no error; see [`status`](Self::status).
     ///
     /// # Panics
     ///

@@ -236,9 +236,9 @@ impl Applied {
 
     /// Returns the recorded kinds that the API server serves in no version.
     ///
-    /// Their objects may still be stored, and come back when the kind is served again; or they were deleted with the CRD
-    /// of the kind. Nothing tells the two apart, so the kinds stay recorded on the owner. A warning tells how to drop
-    /// one.
+    /// Their objects may still be stored, and come back when the kind is served again; or they were deleted with the
+    /// CRD of the kind. Nothing tells the two apart, so the kinds stay recorded on the owner. A warning tells how to
+    /// drop one.
     #[must_use]
     pub fn unserved(&self) -> &[Gvk] {
         &self.unserved
@@ -258,10 +258,10 @@ impl Applied {
     /// this is true. Objects that are [kept](crate::Dependent::keep) do not count.
     ///
     /// The result is `true` only if it is certain. It is `false` while a kind [may not be read](Self::forbidden) or [is
-    /// not served](Self::unserved), and while an object that may be the set's was [left alone](Self::skipped), for all of
-    /// which a warning is logged. It is also `false` while the owner's record names more kinds than a call searches. For
-    /// a set [without annotation](super::Apply::without_annotation), only the given namespaces and those of the given
-    /// kinds that are served are known.
+    /// not served](Self::unserved), and while an object that may be the set's was [left alone](Self::skipped), for all
+    /// of which a warning is logged. It is also `false` while the owner's record names more kinds than a call searches.
+    /// For a set [without annotation](super::Apply::without_annotation), only the given namespaces and those of the
+    /// given kinds that are served are known.
     ///
     /// If the server of an API group does not answer, the apply fails instead.
     #[must_use]

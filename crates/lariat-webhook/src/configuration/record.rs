@@ -42,8 +42,8 @@ pub(crate) struct Unwanted(pub(super) BTreeSet<String>);
 impl Record {
     /// Reads the record from the objects that the program may read: those that it wants, and those of its name.
     ///
-    /// What is not wanted and does not exist any more is left out. It is looked for now, not remembered: a replica of an
-    /// earlier release may have applied it again.
+    /// What is not wanted and does not exist any more is left out. It is looked for now, not remembered: a replica of
+    /// an earlier release may have applied it again.
     pub(super) async fn read(
         client: &Client,
         webhooks: &str,

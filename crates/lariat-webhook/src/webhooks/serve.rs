@@ -19,7 +19,8 @@ impl Webhooks {
     /// does not end the server. It is tried again after a delay that grows from 1 second to 1 minute, and is an
     /// [alert](crate::WebhookHealth::alerts) meanwhile; [`WebhookServer::applied`] waits for the first success.
     ///
-    /// `/livez`, `/healthz` and `/readyz` answer probes, also over TLS. Connections are HTTP/1.1, at most 1,024 at once.
+    /// `/livez`, `/healthz` and `/readyz` answer probes, also over TLS. Connections are HTTP/1.1, at most 1,024 at
+    /// once.
     ///
     /// # Errors
     ///
