@@ -384,7 +384,8 @@ async fn a_whole_number_is_the_same_however_it_is_written() {
 /// As on a kube-apiserver 1.36: they are equal only once they have been written and read again.
 #[tokio::test(start_paused = true)]
 async fn set_with_number_in_both_forms_is_accepted() {
-    let set = json!({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "number"}});
+    let set =
+        json!({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "number"}});
     let bench = bench(json!({"set": set})).await;
     let widget = r#"{"apiVersion": "demo.dev/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {"set": [1, 1.0]}}"#;
     let media = "application/json";
