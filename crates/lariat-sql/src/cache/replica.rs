@@ -29,7 +29,7 @@ const IDLE: Duration = Duration::from_secs(1);
 /// How often the writing replica checks whether it may still write.
 const BEAT: Duration = Duration::from_secs(3);
 
-/// After how many checks it drops the unused tables of one number, beginning with the first check.
+/// After how many checks it drops unused tables, beginning with the first check.
 const BEATS_TO_DROP: u64 = 20;
 
 /// The shortest and the longest pause after an error of the server.

@@ -38,10 +38,16 @@ impl Writer {
             .map(drop)
     }
 
-    /// Drops the tables of one number that no process has used for an hour.
+    /// Drops the tables that no process has used for an hour, those of one number at a time.
     ///
-    /// Returns whether there were any. It fails after a second if a reader still has them.
-    pub(crate) fn drop_unused(&mut self) -> Result<bool, StorageError> {
+    /// It fails after a second if a reader still has them.
+    pub(crate) fn drop_unused(&mut self) -> Result<(), StorageError> {
+        while self.drop_one()? {}
+        Ok(())
+    }
+
+    /// Drops the tables of one unused number; returns whether there were any.
+    fn drop_one(&mut self) -> Result<bool, StorageError> {
         self.connection.within(Transaction::Writes, |connection| {
             connection.run("SET LOCAL lock_timeout = '1s'")?;
             let dialect = connection.dialect();
