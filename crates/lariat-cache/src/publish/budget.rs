@@ -60,7 +60,8 @@ pub(crate) struct Share {
 /// Keeps the content of a kind cached; dropping it ends that.
 ///
 /// As long as it exists, the kind is stored [compressed](Storage::Compressed) instead of [on
-/// demand](Storage::OnDemand), also beyond its memory budget. See [`Informer::hold_content`](crate::Informer::hold_content).
+/// demand](Storage::OnDemand), also beyond its memory budget. See
+/// [`Informer::hold_content`](crate::Informer::hold_content).
 #[must_use = "dropping a hold ends it"]
 pub struct ContentHold {
     share: Arc<Share>,

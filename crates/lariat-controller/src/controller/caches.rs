@@ -154,8 +154,8 @@ impl Caches {
 
     /// Waits for the content of a related kind, and replays the objects that lacked it.
     async fn read(&self, number: u64, informer: Informer) {
-        // Not synced means that the kind is not served now. After that, an object may still lack its content: the answer
-        // to a write had its metadata only.
+        // Not synced means that the kind is not served now. After that, an object may still lack its content: the
+        // answer to a write had its metadata only.
         while !informer.content_synced().await || !self.replay(number) {
             time::sleep(MISSING_PERIOD).await;
         }

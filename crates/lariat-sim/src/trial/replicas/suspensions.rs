@@ -13,9 +13,9 @@ const CHANGED: u16 = 4;
 
 /// Suspends processes while writes of theirs wait to be sent again, in one seed of three.
 ///
-/// The server refuses the writes of a process with a `Retry-After`. It is suspended for longer than its lease lasts, and
-/// the server accepts writes again by the time it goes on. Its delays have passed by then, and the timer of a write may
-/// run before that of the election: what is sent then must not be, because another process has taken over.
+/// The server refuses the writes of a process with a `Retry-After`. The process is suspended for longer than its lease
+/// lasts, and the server accepts writes again by the time it goes on. Its delays have passed by then, and the timer of
+/// a write may run before that of the election. The write must not be sent: another process has taken over.
 pub(super) fn suspensions(setup: &Setup, names: u16, lasts: Duration) -> Vec<PlanStep> {
     // A generator of its own leaves all other steps of a seed as they are. The number spells "susp".
     let mut random = fastrand::Rng::with_seed(setup.seed ^ 0x7375_7370);
