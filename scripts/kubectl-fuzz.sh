@@ -21,8 +21,8 @@ while [ $# -gt 0 ]; do
     --seed)
         seed=${2:-}
         tests=${3:-}
-        shift 2
         [[ $seed =~ ^[0-9]+$ && -n $tests ]] || { echo "$usage" >&2; exit 2; }
+        shift 2
         ;;
     *) echo "unknown option $1; $usage" >&2; exit 2 ;;
     esac

@@ -99,8 +99,10 @@ async fn print_shares(shards: Option<Shards>) -> Infallible {
 }
 
 async fn count(cx: Context<ConfigMap>, name: String, mode: Mode) -> HandlerResult {
-    while mode == Mode::Blocking {
-        park_timeout(WORK);
+    if mode == Mode::Blocking {
+        loop {
+            park_timeout(WORK);
+        }
     }
     let counter = cx.object()?;
     let data = counter.as_ref().and_then(|counter| counter.data.as_ref());

@@ -5,9 +5,12 @@ use serde_json::{Value, json};
 
 use super::entries::Case;
 
+/// Returns the name and the content of an entry.
+type Named = fn(&Case) -> (&str, &Value);
+
 /// Writes a kubeconfig with these contexts. Each is written in the same way, whichever others there are.
 pub(super) fn kubeconfig(seed: u64, cases: &[Case]) -> Vec<u8> {
-    let lists: [(&str, &str, fn(&Case) -> (&str, &Value)); 3] = [
+    let lists: [(&str, &str, Named); 3] = [
         ("clusters", "cluster", |case| {
             (&case.cluster_name, &case.cluster)
         }),

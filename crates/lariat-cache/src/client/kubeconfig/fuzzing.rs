@@ -32,7 +32,9 @@ impl KubeconfigText {
         self.0.self_contained().map(Self)
     }
 
-    /// Describes the configuration of the current context; reads files that it refers to.
+    /// Describes the configuration of the current context.
+    ///
+    /// Files that it refers to are read.
     ///
     /// # Errors
     ///
@@ -41,7 +43,9 @@ impl KubeconfigText {
         self.0.settle().map(|config| described(&config))
     }
 
-    /// Describes the configuration of a context; reads files that it refers to.
+    /// Describes the configuration of a context.
+    ///
+    /// Files that it refers to are read.
     ///
     /// # Errors
     ///
