@@ -182,10 +182,7 @@ impl Style {
             && text.len() > 6;
         match self.rng.u32(..3) {
             0 if may_be_plain => text.to_owned(),
-            1 if text
-                .chars()
-                .all(|letter| letter == ' ' || letter.is_ascii_graphic()) =>
-            {
+            1 if is_printable(text) => {
                 format!("'{}'", text.replace('\'', "''"))
             }
             _ => json_text(&Value::from(text)),
@@ -198,7 +195,7 @@ impl Style {
             .all(|letter| letter.is_ascii_alphabetic() || letter == '-')
             && name.len() > 3;
         match self.rng.u32(..6) {
-            0 => format!("'{}'", name.replace('\'', "''")),
+            0 if is_printable(name) => format!("'{}'", name.replace('\'', "''")),
             1..5 if is_word => name.to_owned(),
             _ => json_text(&Value::from(name)),
         }
@@ -212,6 +209,11 @@ fn json_text(value: &Value) -> String {
         letter => letter.to_string(),
     };
     value.to_string().chars().map(escaped).collect()
+}
+
+fn is_printable(text: &str) -> bool {
+    text.chars()
+        .all(|letter| letter == ' ' || letter.is_ascii_graphic())
 }
 
 /// Returns whether a text can be written in lines as they are.
