@@ -112,7 +112,7 @@ async fn is_renewed(stage: &Stage) -> Keyring {
     loop {
         let stored = stage
             .server
-            .sql("SELECT encode(stored, 'hex') FROM lariat.keyring");
+            .sql("SELECT encode(stored, 'hex') FROM lariat.keyring4");
         let digits = stored.as_bytes().chunks(2);
         let bytes: Vec<u8> = digits
             .map(|two| u8::from_str_radix(str::from_utf8(two).expect("hex"), 16).expect("hex"))
