@@ -56,6 +56,10 @@ impl Kubeconfig {
             tracing::warn!(%url, "the server has no TLS, so no credentials are sent; use an https:// URL");
             config.auth_info = user::without_credentials(config.auth_info);
         }
+        // As in client-go, this is refused only where the file would be read.
+        if config.auth_info.token_file.is_some() && config.auth_info.username.is_some() {
+            return Err(user.wrong(user::TWO_METHODS));
+        }
         Ok(config)
     }
 }

@@ -257,6 +257,9 @@ fn credentials_are_not_sent_without_tls() {
         config.auth_info.token.is_some()
     };
     assert!(token("https://10.0.0.1") && token("http://127.0.0.1:1") && !token("http://10.0.0.1"));
+    let two = "tokenFile: /t, username: me";
+    assert!(settle(two, "server: 'http://10.0.0.1'").is_ok());
+    assert!(settle(two, "server: 'http://127.0.0.1:1'").is_err());
 }
 
 /// Files that are removed with it.

@@ -9,6 +9,8 @@ use kube::config::{AuthInfo, AuthProviderConfig};
 use super::entry::Entry;
 use super::plugin;
 
+pub(super) const TWO_METHODS: &str = "has a token and a password; remove one of the two";
+
 /// Returns the credentials of a user.
 pub(super) fn auth_info(user: &Entry<'_>, cluster: &Entry<'_>) -> Result<AuthInfo, String> {
     let mut auth = AuthInfo {
@@ -22,8 +24,8 @@ pub(super) fn auth_info(user: &Entry<'_>, cluster: &Entry<'_>) -> Result<AuthInf
     };
     let (name, password) = (user.text("username")?, user.text("password")?);
     let has_both = auth.token.is_some() && (name.is_some() || password.is_some());
-    if has_both || auth.token_file.is_some() && name.is_some() {
-        return Err(user.wrong("has a token and a password; remove one of the two"));
+    if has_both {
+        return Err(user.wrong(TWO_METHODS));
     }
     // A password without a name is not sent, as in client-go.
     if let Some(name) = name {
