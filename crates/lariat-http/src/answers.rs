@@ -2,12 +2,15 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// The maximum number of answers.
 pub(crate) const MOST: usize = 1_000;
+/// How long an expired answer shows that a question was answered before.
+const REMEMBERED: Duration = Duration::from_secs(3_600);
 
 /// Answers by question; an answer is a value, or `None` for a refusal.
 pub(crate) struct Answers<Q, A>(Mutex<HashMap<Q, Known<A>>>);
@@ -33,13 +36,20 @@ impl<Q: Hash + Eq + Clone, A: Clone> Answers<Q, A> {
         (Instant::now() < known.until).then(|| known.answer.clone())
     }
 
+    /// Returns whether the last answer to a question was no refusal; it may have expired.
+    pub(crate) fn was_accepted(&self, question: &Q) -> bool {
+        let all = self.0.lock();
+        all.get(question)
+            .is_some_and(|known| known.answer.is_some())
+    }
+
     /// Stores an answer until a time.
     pub(crate) fn put(&self, question: Q, answer: Option<A>, until: Instant) {
         let mut all = self.0.lock();
         // Expired answers are removed only when the cache is full, so that most calls do not search it.
         if all.len() >= MOST && !all.contains_key(&question) {
             let now = Instant::now();
-            all.retain(|_, known| now < known.until);
+            all.retain(|_, known| known.is_useful(now));
         }
         // A refusal never displaces another answer: anybody can send invalid tokens, and must not be able to empty the
         // cache.
@@ -71,6 +81,17 @@ impl<Q: Hash + Eq + Clone, A: Clone> Answers<Q, A> {
     }
 }
 
+impl<A> Known<A> {
+    fn is_useful(&self, now: Instant) -> bool {
+        let more = if self.answer.is_some() {
+            REMEMBERED
+        } else {
+            Duration::ZERO
+        };
+        now < self.until + more
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -94,9 +115,13 @@ mod tests {
         assert_eq!(answers.get(&MOST), Some(Some(())));
         assert_eq!(answers.get(&0), None);
         assert_eq!(answers.len(), MOST);
-        // What is over makes room for all.
+        // Whose token was good is still known after it expired, whatever else is refused.
         time::advance(Duration::from_secs(60)).await;
         assert_eq!(answers.get(&MOST), None);
+        answers.put(0, None, in_seconds(10));
+        assert_eq!(answers.len(), MOST);
+        assert!(answers.was_accepted(&MOST) && !answers.was_accepted(&0));
+        time::advance(REMEMBERED).await;
         answers.put(0, None, in_seconds(10));
         assert_eq!(answers.len(), 1);
     }

@@ -1,5 +1,7 @@
 //! The errors of authentication and authorization.
 
+use std::time::Duration;
+
 /// The error of a request whose user or permission is unknown.
 ///
 /// It never contains the token.
@@ -12,6 +14,12 @@ pub enum AuthError {
     /// The review of the token or of the access failed: respond with 503.
     #[error("{0}")]
     Unavailable(String),
+    /// Too many unknown tokens are being reviewed: respond with 429.
+    #[error("too many unknown tokens were sent; try again in {} s", after.as_secs() + 1)]
+    Busy {
+        /// When to try again.
+        after: Duration,
+    },
 }
 
 impl AuthError {

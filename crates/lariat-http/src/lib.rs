@@ -6,7 +6,7 @@
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `server` | [`serve`], [`TokenReviews`], [`UrlReviews`]; without it there is only [`User`] |
+//! | `server` | [`serve`], [`TokenReviews`], [`UrlReviews`]; without it there are only [`User`] and [`Rate`] |
 //! | `tls` | [`serve_tls`]; enables `server` |
 #![cfg_attr(
     not(feature = "tls"),
@@ -17,6 +17,7 @@
 )]
 
 // In layers: a module uses modules above it only.
+mod rate;
 mod user;
 
 #[cfg(feature = "server")]
@@ -46,6 +47,7 @@ pub use connections::{LONGEST_URL, serve};
 pub use error::AuthError;
 #[cfg(feature = "server")]
 pub use host::Hosts;
+pub use rate::Rate;
 #[cfg(feature = "server")]
 pub use reviews::TokenReviews;
 #[cfg(feature = "server")]

@@ -7,27 +7,31 @@ use std::time::Duration;
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec, UserInfo};
 use kube::Client;
 use kube::api::{Api, PostParams};
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
 use tokio::time::{self, Instant};
 
 use crate::answers::Answers;
 use crate::error::AuthError;
+use crate::rate::Rate;
 use crate::user::User;
 
 /// How long an answer is used by default.
 const TTL: Duration = Duration::from_secs(60);
 /// The longest time for which a token is refused without another review.
 const REFUSED_TTL: Duration = Duration::from_secs(10);
-/// The maximum number of reviews at the same time.
+/// The maximum number of reviews at the same time, of known and of unknown tokens each.
 const CONCURRENCY: usize = 16;
+/// How many unknown tokens are reviewed by default.
+const UNKNOWN_TOKENS: Rate = Rate::new(100, Duration::from_secs(2));
 /// The timeout of a review.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The message for a refused token.
 const REFUSED: &str = "the token is unknown, expired, revoked, or for another audience";
 /// The message for a failed review.
-const UNKNOWN: &str = "the token cannot be verified now; try again";
+const UNVERIFIED: &str = "the token cannot be verified now; try again";
 
 /// Authenticates bearer tokens with `TokenReview`s of the API server.
 ///
@@ -35,6 +39,10 @@ const UNKNOWN: &str = "the token cannot be verified now; try again";
 /// [TTL](Self::with_ttl), 60 seconds by default: a revoked token works for that long. A refusal is used for 10 seconds,
 /// or for the TTL if that is shorter. If a review fails or takes more than 10 seconds, the result is
 /// [`AuthError::Unavailable`], and nothing is cached.
+///
+/// Anybody can send invalid tokens, so tokens that were not accepted in the last hour are reviewed at a
+/// [rate](Self::with_unknown_tokens), 50 per second by default, and further ones get [`AuthError::Busy`]. Tokens that
+/// were accepted are not affected.
 ///
 /// Tokens are cached as salted SHA-256 hashes, at most 1,000 of them, and never appear in logs and errors. Clones share
 /// the cache.
@@ -59,8 +67,37 @@ pub struct TokenReviews {
     salt: [u8; 16],
     /// The answers by hash of the token.
     known: Arc<Answers<Hash, User>>,
-    /// Limits the concurrent reviews.
+    /// Limits the concurrent reviews of tokens that were accepted before.
     permits: Arc<Semaphore>,
+    unknown: Arc<Unknown>,
+}
+
+/// The reviews of tokens that were not accepted before.
+struct Unknown {
+    permits: Semaphore,
+    rate: Rate,
+    /// When everything that was spent of the rate has come back.
+    full: Mutex<Option<std::time::Instant>>,
+}
+
+impl Unknown {
+    fn new(rate: Rate) -> Arc<Self> {
+        Arc::new(Self {
+            permits: Semaphore::new(CONCURRENCY),
+            rate,
+            full: Mutex::default(),
+        })
+    }
+
+    fn spend(&self) -> Result<(), AuthError> {
+        let (now, mut full) = (Instant::now().into_std(), self.full.lock());
+        let after = self.rate.wait(*full, 1, now);
+        if !after.is_zero() {
+            return Err(AuthError::Busy { after });
+        }
+        *full = Some(self.rate.spend(*full, now));
+        Ok(())
+    }
 }
 
 /// A salted hash of a token.
@@ -77,6 +114,7 @@ impl TokenReviews {
             salt: std::array::from_fn(|_| fastrand::u8(..)),
             known: Arc::new(Answers::new()),
             permits: Arc::new(Semaphore::new(CONCURRENCY)),
+            unknown: Unknown::new(UNKNOWN_TOKENS),
         }
     }
 
@@ -87,6 +125,15 @@ impl TokenReviews {
     pub fn with_ttl(self, ttl: Duration) -> Self {
         let known = Arc::new(Answers::new());
         Self { ttl, known, ..self }
+    }
+
+    /// Sets how many unknown tokens are reviewed in a time (default: 100 in 2 seconds), from all clients together.
+    ///
+    /// Zero counts as one.
+    #[must_use]
+    pub fn with_unknown_tokens(self, reviews: u32, per: Duration) -> Self {
+        let unknown = Unknown::new(Rate::new(reviews, per));
+        Self { unknown, ..self }
     }
 
     /// Accepts only tokens for one of these audiences (default: the API server's).
@@ -112,7 +159,7 @@ impl TokenReviews {
     /// # Errors
     ///
     /// [`AuthError::Unauthenticated`] if the API server refuses the token, [`AuthError::Unavailable`] if the review
-    /// failed.
+    /// failed, [`AuthError::Busy`] if too many unknown tokens were sent.
     ///
     /// # Cancel safety
     ///
@@ -133,9 +180,15 @@ impl TokenReviews {
         if let Some(known) = self.known.get(&hash) {
             return accepted(known);
         }
+        let permits = if self.known.was_accepted(&hash) {
+            &self.permits
+        } else {
+            // Before the wait, which would be without a bound.
+            self.unknown.spend()?;
+            &self.unknown.permits
+        };
         // The semaphore is never closed.
-        let _permit = self.permits.acquire().await.ok();
-        // Another request may have reviewed it while this one waited for the permit.
+        let _permit = permits.acquire().await.ok();
         // Another request with the same token may have been reviewed while this one waited.
         if let Some(known) = self.known.get(&hash) {
             return accepted(known);
@@ -170,7 +223,7 @@ impl TokenReviews {
         };
         let params = PostParams::default();
         let asked = self.reviews.create(&params, &review);
-        let unavailable = || AuthError::Unavailable(UNKNOWN.to_owned());
+        let unavailable = || AuthError::Unavailable(UNVERIFIED.to_owned());
         let review = match time::timeout(TIMEOUT, asked).await {
             Ok(Ok(review)) => review,
             Ok(Err(error)) => {
@@ -218,9 +271,12 @@ impl fmt::Debug for TokenReviews {
 #[cfg(test)]
 mod tests {
     use lariat_cluster::Cluster;
+    use tokio::task::JoinSet;
     use tokio::time;
 
     use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
 
     async fn reviews() -> (TokenReviews, Cluster) {
         let cluster = Cluster::builder().start().await.unwrap();
@@ -240,6 +296,47 @@ mod tests {
         let error = reviews.user("token").await.unwrap_err();
         assert!(matches!(error, AuthError::Unavailable(_)), "{error}");
         assert!(reviews.known.get(&hash).is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn unknown_tokens_are_reviewed_at_a_rate_and_known_ones_always() {
+        let user = lariat_cluster::User::new("jane");
+        let cluster = Cluster::builder().token_of("good", user).start().await;
+        let cluster = cluster.unwrap();
+        let reviews = TokenReviews::new(cluster.client()).with_unknown_tokens(10, 10 * SECOND);
+        let asked = || cluster.journal().count("create", "tokenreviews");
+        reviews.user("good").await.unwrap();
+        // From now on its answer has expired, and each use is reviewed again.
+        time::advance(TTL).await;
+        let mut flood = JoinSet::new();
+        for number in 0..100 {
+            let reviews = reviews.clone();
+            flood.spawn(async move { reviews.user(&format!("bad-{number}")).await });
+        }
+        let results = flood.join_all().await;
+        let is_busy = |it: &&Result<User, AuthError>| matches!(it, Err(AuthError::Busy { .. }));
+        assert_eq!(results.iter().filter(is_busy).count(), 90);
+        assert_eq!(asked(), 11);
+        assert_eq!(reviews.user("good").await.unwrap().name(), "jane");
+        assert_eq!(asked(), 12);
+        let busy = reviews.user("other").await.unwrap_err();
+        assert_eq!(
+            busy.to_string(),
+            "too many unknown tokens were sent; try again in 2 s"
+        );
+        // A refusal that is known costs nothing.
+        let refused = reviews.user("bad-0").await.unwrap_err();
+        assert!(
+            matches!(refused, AuthError::Unauthenticated(_)),
+            "{refused}"
+        );
+        time::advance(SECOND).await;
+        let refused = reviews.user("other").await.unwrap_err();
+        assert!(
+            matches!(refused, AuthError::Unauthenticated(_)),
+            "{refused}"
+        );
+        assert_eq!(asked(), 13);
     }
 
     #[tokio::test]

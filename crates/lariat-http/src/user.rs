@@ -7,6 +7,9 @@ use std::sync::Arc;
 use k8s_openapi::api::authentication::v1::UserInfo;
 use k8s_openapi::api::authorization::v1::SubjectAccessReviewSpec;
 
+/// The extra value of a ServiceAccount token that is unique to the token.
+const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
+
 /// A user as the API server knows it: name, uid, groups and extra values.
 ///
 /// The `UserInfo` of a `TokenReview` converts into a complete user. A user that is created by hand also needs the group
@@ -68,6 +71,17 @@ impl User {
     ) -> Self {
         let values = values.into_iter().map(Into::into).collect();
         self.info().extra.insert(key.into(), values);
+        self
+    }
+
+    /// Returns the user without the id of its credential, which differs from token to token.
+    ///
+    /// It is `authentication.kubernetes.io/credential-id` among the extra values.
+    #[must_use]
+    pub fn without_credential(mut self) -> Self {
+        if self.0.extra.contains_key(CREDENTIAL_ID) {
+            self.info().extra.remove(CREDENTIAL_ID);
+        }
         self
     }
 
