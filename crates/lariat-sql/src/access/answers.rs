@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// The largest number of answers that are cached per user.
-const PER_USER: usize = 256;
+pub(super) const PER_USER: usize = 10_000;
 
 type Flight<A, E> = Shared<BoxFuture<'static, Result<A, E>>>;
 
@@ -95,6 +95,19 @@ where
         flight.await
     }
 
+    /// Counts the questions of a user that would be sent now.
+    pub(super) fn unanswered(&self, user: &U, questions: &[Q]) -> usize {
+        if self.ttl.is_zero() || self.users == 0 {
+            return questions.len();
+        }
+        let (now, state) = (Instant::now(), self.state.lock());
+        let Some(of_user) = state.users.get(user) else {
+            return questions.len();
+        };
+        let is_open = |question: &&Q| of_user.find(question, now, self.ttl).is_none();
+        questions.iter().filter(is_open).count()
+    }
+
     /// Counts the cached answers and pending questions.
     #[cfg(test)]
     pub(super) fn remembered(&self) -> usize {
@@ -143,28 +156,14 @@ impl<U: Clone + Eq + Hash, Q: Clone + Eq + Hash, A: Clone, E: Clone> AnswerCache
         self.asked += 1;
         let of_user = self.users.get_mut(user)?;
         of_user.last_use = self.asked;
-        let entry = of_user.entries.get(question)?;
-        if !entry.is_fresh(Instant::now(), ttl) {
-            return None;
-        }
-        match &entry.answer {
-            Answer::Known(answer) => Some(Ok(answer.clone())),
-            // `None` if all its callers were cancelled: then this one asks again.
-            Answer::Flight(weak) => weak.upgrade().map(Err),
-        }
+        of_user.find(question, Instant::now(), ttl)
     }
 
     /// Evicts stale and surplus answers to make room for one more.
     fn make_place(&mut self, user: &U, now: Instant, ttl: Duration, users: usize) {
         if let Some(of_user) = self.users.get_mut(user) {
-            of_user.entries.retain(|_, entry| entry.is_fresh(now, ttl));
             if of_user.entries.len() >= PER_USER {
-                let oldest = of_user
-                    .entries
-                    .iter()
-                    .min_by_key(|(_, entry)| entry.number)
-                    .map(|(question, _)| question.clone());
-                oldest.map(|question| of_user.entries.remove(&question));
+                of_user.make_place(now, ttl);
             }
             return;
         }
@@ -204,11 +203,36 @@ impl<U: Clone + Eq + Hash, Q: Clone + Eq + Hash, A: Clone, E: Clone> AnswerCache
     }
 }
 
-impl<Q, A, E> OfUser<Q, A, E> {
+impl<Q: Eq + Hash, A: Clone, E: Clone> OfUser<Q, A, E> {
     fn new() -> Self {
         Self {
             last_use: 0,
             entries: HashMap::new(),
+        }
+    }
+
+    /// Finds a fresh answer, or a pending request whose answer will be fresh.
+    fn find(&self, question: &Q, now: Instant, ttl: Duration) -> Option<Result<A, Flight<A, E>>> {
+        let entry = self.entries.get(question)?;
+        if !entry.is_fresh(now, ttl) {
+            return None;
+        }
+        match &entry.answer {
+            Answer::Known(answer) => Some(Ok(answer.clone())),
+            // `None` if all its callers were cancelled: then this one asks again.
+            Answer::Flight(weak) => weak.upgrade().map(Err),
+        }
+    }
+
+    /// Evicts stale answers, and the older half if all are fresh.
+    fn make_place(&mut self, now: Instant, ttl: Duration) {
+        self.entries.retain(|_, entry| entry.is_fresh(now, ttl));
+        // Half of them, so that a user with too many is not searched at each question.
+        if self.entries.len() >= PER_USER {
+            let mut numbers: Vec<u64> = self.entries.values().map(|entry| entry.number).collect();
+            let (_, median, _) = numbers.select_nth_unstable(PER_USER / 2);
+            let first = *median;
+            self.entries.retain(|_, entry| entry.number >= first);
         }
     }
 }

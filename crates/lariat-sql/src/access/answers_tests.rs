@@ -8,7 +8,7 @@ use futures::FutureExt;
 use futures::future::{join_all, pending};
 use tokio::time::{advance, sleep};
 
-use super::answers::Answers;
+use super::answers::{Answers, PER_USER};
 
 const TTL: Duration = Duration::from_secs(30);
 const SECOND: Duration = Duration::from_secs(1);
@@ -183,10 +183,12 @@ async fn the_last_used_users_stay_cached() {
 #[tokio::test(start_paused = true)]
 async fn one_user_has_a_bounded_number_of_answers() {
     let bench = Bench::new(TTL, 2);
-    for question in 0..1_000 {
+    for question in 0..PER_USER + 1 {
         bench.ask("jane", question, Duration::ZERO).await;
     }
-    assert_eq!(bench.answers.remembered(), 256);
-    assert_eq!(bench.ask("jane", 999, Duration::ZERO).await, 1_000);
-    assert_eq!(bench.ask("jane", 0, Duration::ZERO).await, 1_001);
+    assert_eq!(bench.answers.remembered(), PER_USER / 2 + 1);
+    let last = bench.ask("jane", PER_USER, Duration::ZERO).await;
+    assert_eq!(last, PER_USER + 1);
+    let first = bench.ask("jane", 0, Duration::ZERO).await;
+    assert_eq!(first, PER_USER + 2);
 }

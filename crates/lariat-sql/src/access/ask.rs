@@ -20,6 +20,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::Access;
+use super::budget::Budget;
 use super::error::AccessError;
 use super::rules::Granted;
 use super::verb::Verb;
@@ -40,7 +41,7 @@ pub(super) enum Whose {
     User(User),
 }
 
-/// One question, for any number of namespaces.
+/// Asks what may be done with a kind.
 pub(super) struct Asker {
     pub(super) client: Client,
     /// Limits the number of pending reviews.
@@ -49,6 +50,7 @@ pub(super) struct Asker {
     pub(super) whose: Whose,
     pub(super) verb: Verb,
     pub(super) kind: ResourceKind,
+    pub(super) budget: Budget,
 }
 
 impl Asker {
@@ -57,31 +59,44 @@ impl Asker {
         kind.scope() == Scope::Namespaced || is_own_namespace(verb, kind)
     }
 
-    /// Returns which objects of the kind may be seen: all, or some of them.
+    /// Returns whether all objects of the kind may be seen.
     ///
-    /// For a namespaced kind, unless all objects may be seen, only these namespaces are reviewed.
-    pub(super) async fn access(&self, namespaces: &[String]) -> Result<Access, AccessError> {
+    /// For the program itself, these may also be names of cluster-scoped objects.
+    pub(super) async fn everywhere(&self) -> Result<Access, AccessError> {
         // One review settles the usual case of a user who may see everything.
         if self.may(None, None).await? {
             return Ok(Access::everything());
         }
-        let is_local = Self::is_about_namespaces(self.verb, &self.kind);
         match &self.whose {
-            _ if is_local => {
-                // By index: the compiler cannot prove that a future of a closure over a reference is `Send`.
-                let each = (0..namespaces.len()).map(|n| self.in_namespace(&namespaces[n]));
-                let answers = stream::iter(each).buffer_unordered(self.at_a_time);
-                let all =
-                    answers.try_fold(Access::nothing(), async |all, more| Ok(all.union(&more)));
-                all.await
+            Whose::Own if !Self::is_about_namespaces(self.verb, &self.kind) => {
+                self.own_of_cluster().await
             }
-            Whose::Own => self.own_of_cluster().await,
             // No review lists names, so nothing else can be found for a cluster-scoped kind.
-            Whose::User(_) => Ok(Access::nothing()),
+            _ => Ok(Access::nothing()),
         }
     }
 
-    async fn in_namespace(&self, namespace: &str) -> Result<Access, AccessError> {
+    /// Fails if the budget does not allow so many reviews now.
+    pub(super) fn afford(&self, reviews: usize) -> Result<(), AccessError> {
+        let Whose::User(user) = &self.whose else {
+            return Ok(());
+        };
+        let after = self.budget.wait(user, reviews);
+        if reviews == 0 || after.is_zero() {
+            return Ok(());
+        }
+        Err(AccessError::Budget {
+            whose: self.whose(),
+            verb: self.verb,
+            kind: self.kind.gvk().clone(),
+            reviews: self.budget.rate.requests(),
+            per: self.budget.rate.per(),
+            after,
+        })
+    }
+
+    /// Returns which objects of the kind may be seen in a namespace.
+    pub(super) async fn in_namespace(&self, namespace: &str) -> Result<Access, AccessError> {
         if self.kind.scope() == Scope::Cluster {
             let is_allowed = self.may(Some(namespace), Some(namespace)).await?;
             return Ok(Access::of_names(None, is_allowed.then_some(namespace)));
@@ -169,6 +184,7 @@ impl Asker {
                     spec,
                     ..SubjectAccessReview::default()
                 };
+                self.budget.spend(user);
                 self.create(&review).await?.status
             }
         };

@@ -45,6 +45,25 @@ pub enum AccessError {
         /// The timeout.
         after: Duration,
     },
+    /// The budget of reviews about the user is spent.
+    #[error(
+        "whether {whose} may {verb} {kind} is not known: the budget of {reviews} reviews in {per:?} is spent; try again in {} s, or ask about fewer namespaces",
+        after.as_secs() + 1
+    )]
+    Budget {
+        /// `user "jane"`.
+        whose: String,
+        /// The verb.
+        verb: Verb,
+        /// The kind.
+        kind: Gvk,
+        /// How many reviews are allowed.
+        reviews: u32,
+        /// The time in which they are.
+        per: Duration,
+        /// When to try again.
+        after: Duration,
+    },
     /// The user has neither a name nor a group.
     #[error(
         "whether a user without name and groups may {verb} {kind} cannot be reviewed: use the user of an authenticated TokenReview"
@@ -62,7 +81,7 @@ lariat_core::debug_as_description!(AccessError);
 impl AccessError {
     /// Returns whether the same question may be answered later.
     ///
-    /// It may after a failed connection, or while the API server is overloaded. Otherwise the program lacks the
+    /// It may after a failed connection, when a budget is spent, or while the API server is overloaded. Otherwise the program lacks the
     /// permission to create reviews, or the API server does not serve them.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
@@ -71,7 +90,7 @@ impl AccessError {
                 kube::Error::Api(status) => status.code >= 500 || status.code == 429,
                 _ => true,
             },
-            Self::Timeout { .. } => true,
+            Self::Timeout { .. } | Self::Budget { .. } => true,
             Self::UnknownUser { .. } => false,
         }
     }

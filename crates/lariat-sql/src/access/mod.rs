@@ -5,6 +5,7 @@ mod answers;
 #[cfg(test)]
 mod answers_tests;
 mod ask;
+mod budget;
 mod error;
 mod review;
 mod rules;

@@ -4,14 +4,16 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::{StreamExt, TryStreamExt, stream};
 use kube::Client;
 use lariat_core::{Gvk, ResourceKind};
-use lariat_http::User;
+use lariat_http::{Rate, User};
 use tokio::sync::Semaphore;
 
 use super::Access;
 use super::answers::Answers;
 use super::ask::{Asker, Whose};
+use super::budget::Budget;
 use super::error::AccessError;
 use super::verb::Verb;
 
@@ -20,6 +22,8 @@ const DEFAULT_TTL: Duration = Duration::from_secs(30);
 const DEFAULT_USERS: usize = 1_000;
 
 const DEFAULT_CONCURRENCY: usize = 16;
+
+const DEFAULT_BUDGET: Rate = Rate::new(6_000, Duration::from_secs(30));
 
 /// Asks the API server which objects users may see.
 ///
@@ -42,6 +46,13 @@ const DEFAULT_CONCURRENCY: usize = 16;
 /// caches of the authorizer add to this time. Calls that begin while the same question is pending wait for its answer.
 /// An error is returned to all waiting calls, and is not cached.
 ///
+/// **Tokens.** An answer is for the user with its uid, groups and extra values. The id of a credential
+/// (`authentication.kubernetes.io/credential-id`), which each token of a ServiceAccount has of its own, is neither part
+/// of the question nor sent: an authorizer that refuses single credentials is not asked about them.
+///
+/// **Budget.** At most [so many reviews](Self::with_budget) are sent about a user in a time. Further questions fail with
+/// [`AccessError::Budget`] until reviews are allowed again; cached answers are still used.
+///
 /// A clone shares the cached answers.
 ///
 /// ```no_run
@@ -61,17 +72,18 @@ pub struct AccessReviews {
     client: Client,
     permits: Arc<Semaphore>,
     concurrency: usize,
+    budget: Budget,
     answers: Answers<Whose, Question, Access, AccessError>,
 }
 
-/// A question about a user.
+/// A question about a user, which takes one review if it is not about the program itself.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Question {
     verb: Verb,
     gvk: Gvk,
     plural: Arc<str>,
-    /// Sorted, without duplicates.
-    namespaces: Arc<[String]>,
+    /// `None` for all namespaces.
+    namespace: Option<Arc<str>>,
 }
 
 impl AccessReviews {
@@ -84,6 +96,7 @@ impl AccessReviews {
             client,
             permits: Arc::new(Semaphore::new(DEFAULT_CONCURRENCY)),
             concurrency: DEFAULT_CONCURRENCY,
+            budget: Budget::new(DEFAULT_BUDGET),
             answers: Answers::new(DEFAULT_TTL, DEFAULT_USERS),
         }
     }
@@ -105,7 +118,8 @@ impl AccessReviews {
 
     /// Sets for how many users answers are cached (default 1,000).
     ///
-    /// The least recently used users are dropped first. For each user at most 256 answers are cached. With zero every
+    /// The least recently used users are dropped first. For each user at most 10,000 answers are cached, each for
+    /// one namespace. With zero every
     /// call sends its own question. The cache of answers is empty afterwards.
     #[must_use]
     pub fn with_users(mut self, users: usize) -> Self {
@@ -123,6 +137,17 @@ impl AccessReviews {
         self
     }
 
+    /// Sets how many reviews may be sent about a user in a time (default 6,000 in 30 seconds).
+    ///
+    /// What was spent comes back evenly. A question about more namespaces than half of it is allowed while half is left,
+    /// and the next one waits accordingly longer. Users are identified by their names; zero counts as one. There is no such
+    /// limit for [`own`](Self::own). Nothing is spent afterwards.
+    #[must_use]
+    pub fn with_budget(mut self, reviews: u32, per: Duration) -> Self {
+        self.budget = Budget::new(Rate::new(reviews, per));
+        self
+    }
+
     /// Returns which objects of a kind a user may see.
     ///
     /// These are all objects, or those in some of the given namespaces. Other namespaces are not part of the answer,
@@ -130,11 +155,13 @@ impl AccessReviews {
     /// from a cache: it does not matter whether they exist. Objects that are allowed by name only are [not
     /// found](Self).
     ///
-    /// This takes one review, and one more for each namespace unless everything is allowed.
+    /// This takes one review, and one more for each namespace unless everything is allowed. Only what is not cached is
+    /// reviewed.
     ///
     /// # Errors
     ///
-    /// Fails if the user has neither a name nor groups, or a review failed or was not answered within 10 seconds.
+    /// Fails if the user has neither a name nor groups, its [budget](Self::with_budget) of reviews is spent, or a review
+    /// failed or was not answered within 10 seconds.
     /// Nothing may be shown then; [`AccessError::is_retryable`] says whether to retry.
     ///
     /// # Cancel safety
@@ -151,7 +178,7 @@ impl AccessReviews {
             let kind = kind.gvk().clone();
             return Err(AccessError::UnknownUser { verb, kind });
         }
-        let whose = Whose::User(user.clone());
+        let whose = Whose::User(user.clone().without_credential());
         self.access(whose, verb, kind, sorted(verb, kind, namespaces))
             .await
     }
@@ -192,23 +219,66 @@ impl AccessReviews {
         kind: &ResourceKind,
         namespaces: Arc<[String]>,
     ) -> Result<Access, AccessError> {
-        let question = Question {
-            verb,
-            gvk: kind.gvk().clone(),
-            plural: kind.plural().into(),
-            namespaces: Arc::clone(&namespaces),
-        };
-        let asker = Asker {
+        let asker = Arc::new(Asker {
             client: self.client.clone(),
             permits: Arc::clone(&self.permits),
             at_a_time: self.concurrency,
-            whose: whose.clone(),
+            whose,
             verb,
             kind: kind.clone(),
-        };
-        let ask = async move { asker.access(&namespaces).await };
-        self.answers.get(whose, question, ask).await
+            budget: self.budget.clone(),
+        });
+        let everywhere = self.answers(&asker, &[None]).await?;
+        if everywhere.is_everything() || namespaces.is_empty() {
+            return Ok(everywhere);
+        }
+        let namespaces: Vec<_> = namespaces
+            .iter()
+            .map(|name| Some(name.as_str().into()))
+            .collect();
+        self.answers(&asker, &namespaces).await
     }
+
+    /// Returns the union of the answers about some namespaces, or all.
+    async fn answers(
+        &self,
+        asker: &Arc<Asker>,
+        namespaces: &[Option<Arc<str>>],
+    ) -> Result<Access, AccessError> {
+        let plural: Arc<str> = asker.kind.plural().into();
+        let question = |namespace: &Option<Arc<str>>| Question {
+            verb: asker.verb,
+            gvk: asker.kind.gvk().clone(),
+            plural: Arc::clone(&plural),
+            namespace: namespace.clone(),
+        };
+        let questions: Vec<Question> = namespaces.iter().map(question).collect();
+        // Before any is sent: a part of the answers would be of no use.
+        asker.afford(self.answers.unanswered(&asker.whose, &questions))?;
+        let each = questions.into_iter().map(|question| {
+            let (answers, asker) = (self.answers.clone(), Arc::clone(asker));
+            async move { answer(&answers, asker, question).await }
+        });
+        let answers = stream::iter(each).buffer_unordered(self.concurrency);
+        let all = answers.try_fold(Access::nothing(), async |all, more| Ok(all.union(&more)));
+        all.await
+    }
+}
+
+/// Returns the answer to a question, from the cache or by a review.
+async fn answer(
+    answers: &Answers<Whose, Question, Access, AccessError>,
+    asker: Arc<Asker>,
+    question: Question,
+) -> Result<Access, AccessError> {
+    let (whose, namespace) = (asker.whose.clone(), question.namespace.clone());
+    let ask = async move {
+        match namespace {
+            None => asker.everywhere().await,
+            Some(namespace) => asker.in_namespace(&namespace).await,
+        }
+    };
+    answers.get(whose, question, ask).await
 }
 
 /// Returns the sorted namespaces, each once; none if the answer needs none.
@@ -237,6 +307,7 @@ impl fmt::Debug for AccessReviews {
             .field("ttl", &self.answers.ttl)
             .field("users", &self.answers.users)
             .field("concurrency", &self.concurrency)
+            .field("budget", &self.budget.rate)
             .finish_non_exhaustive()
     }
 }
