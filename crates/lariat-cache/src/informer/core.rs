@@ -193,10 +193,10 @@ impl Core {
         self.client.last_resource()
     }
 
-    /// Returns whether the cache contains all objects of a namespace, or of all.
+    /// Returns whether the cache contains all objects of a namespace, or of all, and follows the API server.
     pub(crate) fn is_whole(&self, namespace: Option<&str>) -> bool {
         // A source of the caller may leave objects out.
-        if self.source.is_some() || self.progress.phase() != Phase::Synced {
+        if self.source.is_some() || !self.is_followed() {
             return false;
         }
         let is_cluster = self

@@ -214,6 +214,31 @@ async fn collection_of_a_forbidden_namespace_has_an_unknown_size() {
     assert_eq!(*counts.lock(), [Some(1), None]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn collection_has_an_unknown_size_while_the_cache_is_stale() {
+    let cluster = cluster().await;
+    create(&cluster, "default").await;
+    let factory = SharedCacheFactory::new(cluster.client());
+    let informer = factory.for_kind(config_maps());
+    factory.start();
+    factory.wait_for_sync(MINUTE).await.expect("it is readable");
+    let counts = Arc::default();
+    assert!(factory.clients().set_gate(Arc::new(Counts(Arc::clone(&counts)))));
+    let api: Api<ConfigMap> = Api::namespaced(factory.clients().client(), "default");
+    let delete = async || {
+        let (delete, list) = (DeleteParams::default(), ListParams::default());
+        let deleted = api.delete_collection(&delete, &list).await.map(drop);
+        deleted.expect_err("it is refused");
+    };
+    delete().await;
+    cluster.faults().partition("");
+    time::sleep(MINUTE).await;
+    assert_eq!(informer.status().phase, Phase::Synced);
+    assert!(informer.status().is_stale());
+    delete().await;
+    assert_eq!(*counts.lock(), [Some(1), None]);
+}
+
 /// A client of a cluster that forbids ConfigMaps of some namespaces.
 fn forbidding(cluster: &Cluster, namespaces: &Arc<Mutex<Vec<&'static str>>>) -> Client {
     let (service, namespaces) = (cluster.service(), Arc::clone(namespaces));
