@@ -35,6 +35,18 @@ pub(crate) enum Arg<'a> {
     Bytes(Cow<'a, [u8]>),
 }
 
+impl Param {
+    /// Returns the approximate size in memory, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        let beside = match self {
+            Self::Text(text) => text.len(),
+            Self::Bytes(bytes) => bytes.len(),
+            _ => 0,
+        };
+        size_of::<Self>() + beside
+    }
+}
+
 impl List {
     /// Converts parameters to a list; returns them if no list has their type.
     pub(crate) fn of(params: Vec<Param>) -> Result<Self, Vec<Param>> {

@@ -1,11 +1,13 @@
 //! The results of queries, before they become answers.
 
 use std::cmp::Reverse;
+use std::fmt;
+use std::sync::Arc;
 
 use lariat_core::Gvk;
 
 use crate::field::{Value, natural_key};
-use crate::query::QueryError;
+use crate::query::{Part, Plan, QueryError};
 use crate::revision::Revision;
 use crate::sql::StorageError;
 
@@ -39,6 +41,81 @@ pub(crate) enum ReadError {
     /// The rows are between two states of the kind, or there are none yet.
     #[error("{kind} is being written")]
     Unfilled { kind: Gvk },
+    /// The answers that are held leave no room for this one.
+    #[error("there is no room for the answer")]
+    NoRoom,
+}
+
+/// How many bytes an answer may have.
+#[derive(Debug, Clone)]
+pub(crate) struct ByteLimit {
+    pub(crate) most: u64,
+    pub(crate) room: Arc<dyn Room>,
+}
+
+/// Room for the bytes of an answer.
+pub(crate) trait Room: fmt::Debug + Send + Sync {
+    /// Takes so many bytes, instead of those taken before; returns whether there is room.
+    fn take(&self, bytes: u64) -> bool;
+}
+
+impl ByteLimit {
+    /// Takes room for the first objects of these sizes, beside other bytes; returns how many there are.
+    ///
+    /// It is at least one of them, however large. Called before the objects are read.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no room, or some objects do not fit and the part must not end early.
+    pub(crate) fn fit(&self, plan: &Plan, other: u64, sizes: &[u64]) -> Result<usize, ReadError> {
+        let (mut bytes, mut fit) = (other, 0);
+        for size in sizes {
+            let more = bytes.saturating_add(*size);
+            if fit > 0 && more > self.most {
+                break;
+            }
+            (bytes, fit) = (more, fit + 1);
+        }
+        if fit < sizes.len() && !matches!(plan.part, Part::After { .. }) {
+            let most = self.most;
+            return Err(QueryError::LargePage { most, fit }.into());
+        }
+        if self.room.take(bytes) {
+            Ok(fit)
+        } else {
+            Err(ReadError::NoRoom)
+        }
+    }
+}
+
+/// The bytes that a part of an answer has so far.
+#[derive(Debug)]
+pub(crate) struct Weight {
+    pub(crate) most: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Weight {
+    pub(crate) fn new(limit: Option<&ByteLimit>) -> Self {
+        Self {
+            most: limit.map_or(u64::MAX, |limit| limit.most),
+            bytes: 0,
+        }
+    }
+
+    /// Adds bytes; returns whether they are within the limit.
+    pub(crate) fn add(&mut self, bytes: usize) -> bool {
+        self.bytes = self.bytes.saturating_add(bytes as u64);
+        self.bytes <= self.most
+    }
+
+    /// Fails if the counts of summaries are too large.
+    pub(crate) fn check_counts(&self) -> Result<(), QueryError> {
+        if self.bytes <= self.most {
+            return Ok(());
+        }
+        Err(QueryError::LargeCounts { most: self.most })
+    }
 }
 
 /// How many objects have a value.
@@ -50,6 +127,12 @@ pub(crate) struct Count {
 }
 
 impl Count {
+    /// Returns the approximate size in memory, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        let namespace = self.namespace.as_ref().map_or(0, String::len);
+        size_of::<Self>() + self.value.len() + namespace
+    }
+
     /// Sorts counts: most objects first, then by value and namespace.
     ///
     /// The order is the same for all databases.

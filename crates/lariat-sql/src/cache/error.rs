@@ -72,6 +72,16 @@ pub enum SqlError {
         /// The phase of its informer.
         phase: String,
     },
+    /// The answers that clients have not read yet leave no room for another one.
+    ///
+    /// Only the HTTP service limits this.
+    #[error(
+        "the answers that clients have not read yet leave no room for one of {kind}: try again later"
+    )]
+    NoRoom {
+        /// The kind.
+        kind: Gvk,
+    },
     /// The query exceeded its timeout.
     #[error(
         "the query of {kind} was interrupted after {after:?}: query fewer objects at a time, or raise SqlCacheBuilder::query_timeout"

@@ -20,7 +20,7 @@ use super::left_out::LeftOut;
 use super::unread::Unread;
 use crate::access::Access;
 use crate::query::{Cursor, Part, Plan, Query, QueryError, Scope, View};
-use crate::read::{Read, ReadError};
+use crate::read::{ByteLimit, Read, ReadError};
 use crate::revision::{Position, Revision};
 use crate::schema::Schema;
 use crate::sql::StorageError;
@@ -192,6 +192,17 @@ impl SqlKind {
     ///
     /// Dropping the future loses nothing, and interrupts the query in the database.
     pub async fn query(&self, query: &Query) -> Result<QueryResult, SqlError> {
+        self.query_within(query, None).await
+    }
+
+    /// Answers a query with at most so many bytes.
+    ///
+    /// A part of the objects ends early then, with a cursor; it has at least one object.
+    pub(crate) async fn query_within(
+        &self,
+        query: &Query,
+        limit: Option<ByteLimit>,
+    ) -> Result<QueryResult, SqlError> {
         let plan = Arc::new(self.plan(query)?);
         // Labels of namespaces need a join, which an encrypted kind and a missing kind do not allow.
         let label = plan.namespaces.as_ref().and_then(|it| it.label.clone());
@@ -214,11 +225,16 @@ impl SqlKind {
             }
             at_least => at_least?,
         };
-        self.answer(plan, at_least).await
+        self.answer(plan, at_least, limit).await
     }
 
     /// Answers a query once its kinds have synced and this kind is new enough.
-    async fn answer(&self, plan: Arc<Plan>, at_least: u64) -> Result<QueryResult, SqlError> {
+    async fn answer(
+        &self,
+        plan: Arc<Plan>,
+        at_least: u64,
+        limit: Option<ByteLimit>,
+    ) -> Result<QueryResult, SqlError> {
         let deadline = deadline(self.inner.common.wait_timeout);
         loop {
             // In the loop: another process may have begun to write one of them since the last attempt.
@@ -228,7 +244,7 @@ impl SqlKind {
             self.reach(at_least, deadline).await?;
             let sealed = self.inner.tables.sealed.as_ref();
             let before = sealed.map(|sealed| sealed.keys.current());
-            let failed = match self.read(&plan).await? {
+            let failed = match self.read(&plan, limit.clone()).await? {
                 Ok(read) if read.revision.version() >= at_least => return Ok(read.into()),
                 // The version may have decreased, if the API server was restored or namespaces are read one by one.
                 Ok(read) => self.behind(read.revision, at_least),
@@ -249,6 +265,10 @@ impl SqlKind {
                     return Err(error.into());
                 }
                 Err(ReadError::Query(error)) => return Err(error.into()),
+                Err(ReadError::NoRoom) => {
+                    let kind = self.schema().gvk().clone();
+                    return Err(SqlError::NoRoom { kind });
+                }
             };
             if Instant::now() >= deadline {
                 return Err(failed);
@@ -259,7 +279,11 @@ impl SqlKind {
         }
     }
 
-    async fn read(&self, plan: &Arc<Plan>) -> Result<Result<Read, ReadError>, SqlError> {
+    async fn read(
+        &self,
+        plan: &Arc<Plan>,
+        limit: Option<ByteLimit>,
+    ) -> Result<Result<Read, ReadError>, SqlError> {
         let (inner, plan) = (Arc::clone(&self.inner), Arc::clone(plan));
         let interrupt = CancellationToken::new();
         let interrupted = interrupt.clone();
@@ -268,7 +292,8 @@ impl SqlKind {
         // The timeout begins after `reach`, and includes waiting for a reader.
         let read = async {
             let reader = inner.reader().await;
-            blocking(move || Ok(reader.read(&inner.tables, &plan, &interrupted))).await
+            blocking(move || Ok(reader.read(&inner.tables, &plan, limit.as_ref(), &interrupted)))
+                .await
         };
         let after = self.inner.common.query_timeout;
         if after.is_zero() {

@@ -6,6 +6,7 @@ use http::{HeaderMap, HeaderValue, header};
 use sha2::{Digest, Sha256};
 
 use crate::access::Access;
+use crate::cache::QueryResult;
 use crate::query::Query;
 use crate::revision::{Position, Revision};
 
@@ -37,6 +38,36 @@ impl Question {
         let tag = format!("W/\"{history:08x}-{change}-{:016x}\"", self.0);
         HeaderValue::try_from(tag).ok()
     }
+
+    /// Returns the tag of an answer by what it contains.
+    ///
+    /// It is for users who do not see all objects: the number of the last change would show changes of others.
+    pub(super) fn tag_of(self, answer: &QueryResult) -> Option<HeaderValue> {
+        let mut hasher = Sha256::new();
+        let mut add = |text: &str| {
+            hasher.update(text.len().to_be_bytes());
+            hasher.update(text);
+        };
+        add(&format!(
+            "{:016x} {:?} {}",
+            self.0,
+            answer.total,
+            answer.next.is_some()
+        ));
+        for found in &answer.objects {
+            // The content of an object may be loaded without a new version.
+            add(&format!(
+                "{} {} {}",
+                found.key,
+                found.version,
+                found.json.len()
+            ));
+        }
+        for counts in &answer.summaries {
+            add(&format!("{counts:?}"));
+        }
+        HeaderValue::try_from(format!("W/\"{}\"", hex(&hasher.finalize()))).ok()
+    }
 }
 
 /// Hashes the namespaces and names of an access.
@@ -52,13 +83,14 @@ fn hash_access(access: &Access, hasher: &mut DefaultHasher) {
 
 /// Returns the tag of a content that does not change.
 pub(super) fn of_content(content: &[u8]) -> HeaderValue {
-    let hash: String = Sha256::digest(content)
-        .iter()
-        .take(16)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    let tag = HeaderValue::try_from(format!("\"{hash}\""));
+    let tag = HeaderValue::try_from(format!("\"{}\"", hex(&Sha256::digest(content))));
     tag.expect("hexadecimal digits are fine in a header")
+}
+
+/// Returns the first bytes of a hash.
+fn hex(hash: &[u8]) -> String {
+    let bytes = hash.iter().take(16);
+    bytes.map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Returns whether a client has the answer with this tag.

@@ -10,6 +10,7 @@ use futures::stream;
 use tokio::time::{self, Interval, MissedTickBehavior, Sleep};
 use tokio_util::sync::CancellationToken;
 
+use super::revisions::Shown;
 use super::room::RoomPermit;
 use super::status::Refusal;
 use crate::row::sound;
@@ -26,6 +27,8 @@ pub(super) struct Terms {
     /// The time after which the watch ends; `None` for never.
     pub(super) longest: Option<Duration>,
     pub(super) stopping: CancellationToken,
+    /// How the user sees revisions.
+    pub(super) shown: Shown,
     /// The permit of the watch, until it ends.
     pub(super) place: RoomPermit,
 }
@@ -37,6 +40,9 @@ struct Events {
     end: Option<Pin<Box<Sleep>>>,
     stopping: CancellationToken,
     is_over: bool,
+    shown: Shown,
+    /// The highest resource version of the objects that were sent.
+    seen: u64,
     _place: RoomPermit,
 }
 
@@ -52,6 +58,8 @@ pub(super) fn body(watch: Watch, terms: Terms) -> Body {
         end: terms.longest.map(|longest| Box::pin(time::sleep(longest))),
         stopping: terms.stopping,
         is_over: false,
+        shown: terms.shown,
+        seen: 0,
         _place: terms.place,
     };
     let body = stream::unfold(events, |mut events| async {
@@ -78,7 +86,7 @@ impl Events {
             () = self.stopping.cancelled() => None,
             () = ended => None,
             event = self.watch.next() => match event? {
-                Ok(event) => Some(written(&event)),
+                Ok(event) => Some(self.written(&event)),
                 // The program is stopping.
                 Err(WatchError::Stopped { .. }) => None,
                 Err(error) => {
@@ -89,33 +97,34 @@ impl Events {
             },
             // An id without data moves the client past changes that it does not see.
             _ = self.beats.tick() => {
-                let revision = self.watch.revision();
+                let revision = self.shown.text(self.watch.revision(), self.seen);
                 Some(format!(": alive\nretry: {RETRY}\nid: {revision}\n\n").into())
             }
         }
     }
-}
 
-fn written(event: &WatchEvent) -> Bytes {
-    let what = match event {
-        WatchEvent::Added(_) => "ADDED",
-        WatchEvent::Modified(_) => "MODIFIED",
-        WatchEvent::Deleted(_) => "DELETED",
-    };
-    let watched = event.watched();
-    let stored = watched.object.json().unwrap_or_default();
-    let json = sound(&stored);
-    let head = format!(
-        "id: {}\ndata: {{\"type\":\"{what}\",\"object\":",
-        watched.revision
-    );
-    let mut text = Vec::with_capacity(head.len() + json.len() + 3);
-    text.extend_from_slice(head.as_bytes());
-    // A line break would end the data. In JSON it is never part of a string.
-    text.extend(json.iter().map(|byte| match byte {
-        b'\n' | b'\r' => b' ',
-        byte => *byte,
-    }));
-    text.extend_from_slice(b"}\n\n");
-    text.into()
+    fn written(&mut self, event: &WatchEvent) -> Bytes {
+        let what = match event {
+            WatchEvent::Added(_) => "ADDED",
+            WatchEvent::Modified(_) => "MODIFIED",
+            WatchEvent::Deleted(_) => "DELETED",
+        };
+        let watched = event.watched();
+        self.seen = self
+            .seen
+            .max(watched.object.version().number().unwrap_or_default());
+        let revision = self.shown.text(watched.revision, self.seen);
+        let stored = watched.object.json().unwrap_or_default();
+        let json = sound(&stored);
+        let head = format!("id: {revision}\ndata: {{\"type\":\"{what}\",\"object\":");
+        let mut text = Vec::with_capacity(head.len() + json.len() + 3);
+        text.extend_from_slice(head.as_bytes());
+        // A line break would end the data. In JSON it is never part of a string.
+        text.extend(json.iter().map(|byte| match byte {
+            b'\n' | b'\r' => b' ',
+            byte => *byte,
+        }));
+        text.extend_from_slice(b"}\n\n");
+        text.into()
+    }
 }

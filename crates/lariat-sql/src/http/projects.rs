@@ -5,7 +5,8 @@ use super::shared::{ServiceState, path_of};
 use super::status::Refusal;
 use super::visible::View;
 use crate::access::User;
-use crate::query::{Operator, Query, label};
+use crate::query::{Operator, Query, field, label};
+use crate::schema::NAME;
 
 impl ServiceState {
     /// Replaces the namespace label of a query by names of namespaces.
@@ -31,12 +32,11 @@ impl ServiceState {
         }
         let has_label = label(key).is(Operator::In, &namespaces.values);
         let labelled = Query::new().filter(has_label);
-        let found = View::new(kind, access).query(&labelled).await?;
-        let names = found
-            .objects
-            .iter()
-            .map(|found| found.key.name().to_owned());
-        namespaces.values.extend(names);
+        let names = labelled.summarize(field(NAME)).only_counts();
+        let bytes = self.bytes.answer(user);
+        let found = View::new(kind, access).query(&names, &bytes).await?;
+        let counts = found.summaries.into_iter().flatten();
+        namespaces.values.extend(counts.map(|count| count.value));
         namespaces.label = None;
         Ok(query)
     }

@@ -15,7 +15,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use lariat_core::ObjectKey;
 use serde_json::{Value as Json, json};
 
-use super::body::ListBody;
+use super::body::{self, ObjectsBody, Permits};
 use super::etag::{self, Question};
 use super::events::{self, Terms};
 use super::page;
@@ -24,7 +24,7 @@ use super::status::Refusal;
 use super::target::{self, Target};
 use super::visible::View;
 use crate::access::User;
-use crate::cache::SqlKind;
+use crate::cache::{FoundObject, SqlKind};
 use crate::field::{Field, Path as FieldPath};
 use crate::query::{Operator, Part, Query, field};
 use crate::revision::{Revision, RevisionError};
@@ -147,19 +147,22 @@ async fn list(
     let user = shared.enter(&parts).await?;
     let Path((group, version, kind)) = path.map_err(|error| bad_path(&error))?;
     let path = format!("{group}/{version}/{kind}");
-    let target = Target::read(parts.uri.query().unwrap_or_default(), shared.pages)?;
+    let target = Target::read(&parameters(&shared, &parts), shared.pages)?;
     if target.is_watch {
         return watch(&shared, &user, &path, target.query, &parts).await;
     }
     // Before reviews and queries, which are what the limit protects.
-    let place = shared.requests.take(&user)?;
+    let request = shared.requests.take(&user)?;
     let query = shared
         .without_label(&user, target.query)
         .await?
         .most_counts(COUNTS);
     let view = shared.view_for(&user, &path, &query).await?;
     let question = Question::new(&query, view.access());
-    let tag_at = |revision| question.and_then(|question| question.tag(revision));
+    let shown = shared.revisions.shown(view.access());
+    // Otherwise the tag is known after the query: it must not show changes that the user may not see.
+    let question_at_once = question.filter(|_| !shown.is_restricted());
+    let tag_at = |revision| question_at_once.and_then(|question| question.tag(revision));
     let now = view.revision();
     let is_there = query.at_least.unwrap_or_default().version() <= now.version();
     if let Some(tag) = tag_at(now).filter(|_| is_there)
@@ -167,17 +170,41 @@ async fn list(
     {
         return Ok(about(&view, not_modified(tag)));
     }
+    let bytes = shared.bytes.answer(&user);
     let turn = shared.turns.of(&user).await?;
-    let mut answer = view.query(&query).await?;
+    let mut answer = view.query(&query, &bytes).await?;
     drop(turn);
     let is_first = matches!(query.part, Part::After { cursor: None, .. });
     // Everything fits on this page, so the total is known without a count.
     if is_first && answer.next.is_none() {
         answer.total = u64::try_from(answer.objects.len()).ok();
     }
-    let tag = tag_at(answer.revision);
-    let body = Body::new(ListBody::new(view.kind(), &query, answer, place));
-    Ok(about(&view, with_tag(json_response(body), tag)))
+    let tag = if shown.is_restricted() {
+        question.and_then(|question| question.tag_of(&answer))
+    } else {
+        tag_at(answer.revision)
+    };
+    if let Some(tag) = tag.as_ref().filter(|_| shown.is_restricted())
+        && etag::is_known(&parts.headers, tag)
+    {
+        return Ok(about(&view, not_modified(tag.clone())));
+    }
+    let revision = shown.text(answer.revision, highest_version(&answer.objects));
+    let head = body::head(view.kind(), &query, &revision, &answer);
+    let body = ObjectsBody::list(head, answer.objects, Permits { request, bytes });
+    Ok(about(&view, with_tag(json_response(Body::new(body)), tag)))
+}
+
+/// Returns the parameters of a request, with revisions that can be read.
+fn parameters(shared: &ServiceState, parts: &Parts) -> String {
+    let parameters = parts.uri.query().unwrap_or_default();
+    shared.revisions.in_parameters(parameters)
+}
+
+/// Returns the highest resource version of some objects.
+fn highest_version(objects: &[FoundObject]) -> u64 {
+    let versions = objects.iter().map(|found| found.version.parse());
+    versions.flatten().max().unwrap_or_default()
 }
 
 async fn watch(
@@ -195,14 +222,16 @@ async fn watch(
     let place = shared.watches.take(user)?;
     let query = shared.without_label(user, query).await?;
     let view = shared.view(user, path, &query).await?;
-    let since = match last_event_id(&parts.headers)? {
+    let since = match last_event_id(shared, &parts.headers)? {
         Some(revision) => revision,
         None => match query.at_least {
             Some(revision) => revision,
             // Objects of the initial list are not sent as changes.
             None => {
                 let synced = Query::new().limit(1);
-                view.query(&synced).await?.revision
+                view.query(&synced, &shared.bytes.answer(user))
+                    .await?
+                    .revision
             }
         },
     };
@@ -211,6 +240,7 @@ async fn watch(
         heartbeat: shared.heartbeat,
         longest: shared.longest_watch,
         stopping: shared.stopping.clone(),
+        shown: shared.revisions.shown(view.access()),
         place,
     };
     let mut response = Response::new(events::body(watch, terms));
@@ -224,11 +254,11 @@ async fn watch(
 }
 
 /// Reads the revision from which a disconnected client resumes.
-fn last_event_id(headers: &HeaderMap) -> Result<Option<Revision>, Refusal> {
+fn last_event_id(shared: &ServiceState, headers: &HeaderMap) -> Result<Option<Revision>, Refusal> {
     let Some(id) = headers.get("last-event-id").filter(|id| !id.is_empty()) else {
         return Ok(None);
     };
-    let id = id.to_str().unwrap_or_default();
+    let id = shared.revisions.plain(id.to_str().unwrap_or_default());
     let revision = id.parse().map_err(|error: RevisionError| {
         Refusal::parameter(
             "Last-Event-ID",
@@ -286,8 +316,8 @@ async fn object(
     key: ObjectKey,
     parts: &Parts,
 ) -> Answered {
-    let revision = target::of_object(parts.uri.query().unwrap_or_default())?;
-    let _place = shared.requests.take(user)?;
+    let revision = target::of_object(&parameters(shared, parts))?;
+    let request = shared.requests.take(user)?;
     let mut asked = Query::new().at_least(revision.unwrap_or_default());
     if let Some(namespace) = key.namespace() {
         asked = asked.namespaces([namespace]);
@@ -309,12 +339,11 @@ async fn object(
         .filter(field(NAME).equals(key.name()))
         .filter(of_namespace)
         .at_least(revision.unwrap_or_default());
+    let bytes = shared.bytes.answer(user);
     let turn = shared.turns.of(user).await?;
-    let answer = view.query(&query).await?;
+    let found = view.find(query, &key, &bytes).await?;
     drop(turn);
-    // Names that are equal in natural order may differ.
-    let mut found = answer.objects.into_iter();
-    let Some(found) = found.find(|found| found.key == key) else {
+    let Some(found) = found else {
         return Err(Refusal::not_found(format!("there is no {gvk} {key}")));
     };
     let tag = HeaderValue::try_from(format!("W/\"{}\"", found.version)).ok();
@@ -324,8 +353,8 @@ async fn object(
     {
         return Ok(about(&view, not_modified(tag.clone())));
     }
-    let response = with_tag(json_response(Body::from(found.json)), tag);
-    Ok(about(&view, response))
+    let body = ObjectsBody::object(found, Permits { request, bytes });
+    Ok(about(&view, with_tag(json_response(Body::new(body)), tag)))
 }
 
 fn bad_path(error: &PathRejection) -> Refusal {

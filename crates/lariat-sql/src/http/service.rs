@@ -15,7 +15,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::auth::Auth;
 use super::authorize::Authorizer;
+use super::bytes::{ByteRoom, Bytes};
 use super::error::VisibleError;
+use super::revisions::Revisions;
 use super::room::Room;
 use super::shared::{ServiceState, path_of};
 use super::target::Pages;
@@ -34,6 +36,11 @@ const PAGES: Pages = Pages {
 const REQUESTS: Limit = Limit {
     of_all: 64,
     of_user: 16,
+};
+const BYTES: Bytes = Bytes {
+    of_list: 32 << 20,
+    of_user: 64 << 20,
+    of_all: 256 << 20,
 };
 const WATCHES: Limit = Limit {
     of_all: 256,
@@ -65,6 +72,7 @@ pub struct SqlService {
     sight: Option<Sight>,
     pages: Pages,
     requests: Limit,
+    bytes: Bytes,
     watches: Limit,
     heartbeat: Duration,
     longest_watch: Duration,
@@ -98,6 +106,7 @@ impl SqlService {
             sight: None,
             pages: PAGES,
             requests: REQUESTS,
+            bytes: BYTES,
             watches: WATCHES,
             heartbeat: HEARTBEAT,
             longest_watch: LONGEST_WATCH,
@@ -156,8 +165,9 @@ impl SqlService {
     /// needs the verb `create` for `subjectaccessreviews.authorization.k8s.io`.
     ///
     /// A request that names up to 64 namespaces is reviewed for those, any other request for all namespaces in which
-    /// the kind has objects, with one review each; see [`AccessReviews`] for how long the answers are used. This
-    /// replaces [`visible`](Self::visible).
+    /// the kind has objects, with one review each unless the user may see all; see [`AccessReviews`] for how long the
+    /// answers are used. A user whose [budget](AccessReviews::with_budget) of reviews is spent gets 429. This replaces
+    /// [`visible`](Self::visible).
     pub fn authorize(self, reviews: AccessReviews) -> Self {
         let sight = Some(Sight::Reviews(Arc::new(Authorizer::new(reviews))));
         Self { sight, ..self }
@@ -203,10 +213,37 @@ impl SqlService {
         self
     }
 
+    /// Sets the largest size of a list in bytes (default 32 MiB, 33,554,432).
+    ///
+    /// A list ends before the object with which it would be larger, with `continue` for the following ones; it has at
+    /// least one object. A page of a `pagesize` that is larger is refused with 400, because the next page would skip
+    /// objects. The sort keys of the objects and the counts of summaries are included.
+    pub fn largest_list(mut self, bytes: u64) -> Self {
+        self.bytes.of_list = bytes;
+        self
+    }
+
+    /// Sets how many bytes answers may have that clients have not read yet (default 256 MiB, 268,435,456).
+    ///
+    /// The bytes of lists and objects count until the client has read the whole answer, or is disconnected. Further
+    /// requests get 429 before their objects are read, unless no other answer is held.
+    pub fn held_bytes(mut self, bytes: u64) -> Self {
+        self.bytes.of_all = bytes;
+        self
+    }
+
+    /// Sets how many of the [bytes](Self::held_bytes) one user may hold (default 64 MiB, 67,108,864).
+    ///
+    /// Further requests of the user get 429, unless the user holds no other answer. Users are identified by their names.
+    /// There is no such limit if the service is [open to everyone](Self::open_to_everyone).
+    pub fn held_bytes_per_user(mut self, bytes: u64) -> Self {
+        self.bytes.of_user = bytes;
+        self
+    }
+
     /// Sets how many lists and objects are served at a time (default 64).
     ///
-    /// Zero counts as one. Further requests get 429. A list counts until its client has read it, so this limits the
-    /// number of lists in memory.
+    /// Zero counts as one. Further requests get 429. An answer counts until its client has read it.
     pub fn requests(mut self, requests: usize) -> Self {
         self.requests.of_all = requests;
         self
@@ -331,6 +368,8 @@ impl SqlService {
             sight: self.sight,
             pages: self.pages,
             requests: self.requests.room("requests", is_open),
+            bytes: ByteRoom::new(self.bytes.of_one_user(is_open)),
+            revisions: Revisions::new(),
             turns: Turns::new(readers, is_open),
             watches: self.watches.room("watches", is_open),
             heartbeat: self.heartbeat,

@@ -11,7 +11,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::auth::Auth;
 use super::authorize::of_namespaces;
+use super::bytes::ByteRoom;
 use super::error::VisibleError;
+use super::revisions::Revisions;
 use super::room::Room;
 use super::status::Refusal;
 use super::target::{CORE, Pages};
@@ -29,6 +31,8 @@ pub(super) struct ServiceState {
     pub(super) sight: Option<Sight>,
     pub(super) pages: Pages,
     pub(super) requests: Room,
+    pub(super) bytes: ByteRoom,
+    pub(super) revisions: Revisions,
     pub(super) turns: Turns,
     pub(super) watches: Room,
     pub(super) heartbeat: Duration,

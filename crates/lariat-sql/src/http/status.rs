@@ -1,5 +1,7 @@
 //! The response to a refused request: a `Status`, as from the API server.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
@@ -39,6 +41,15 @@ impl Refusal {
 
     fn later(self) -> Self {
         self.after(RETRY_AFTER)
+    }
+
+    /// Rounds up, so that a client that waits so long is not refused again for the same reason.
+    fn after_time(self, after: Duration) -> Self {
+        self.after(
+            u32::try_from(after.as_secs())
+                .unwrap_or(u32::MAX)
+                .saturating_add(1),
+        )
     }
 
     fn after(self, seconds: u32) -> Self {
@@ -96,14 +107,33 @@ impl Refusal {
 
     /// Creates the refusal at the limit of concurrent requests or watches.
     pub(super) fn busy(what: &str, limit: usize) -> Self {
-        let message = format!("the limit of {limit} concurrent {what} is reached: try again later");
-        Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message).later()
+        Self::too_many(format!(
+            "the limit of {limit} concurrent {what} is reached: try again later"
+        ))
     }
 
     /// Creates the refusal at a user's limit of concurrent requests or watches.
     pub(super) fn busy_user(what: &str, limit: usize) -> Self {
-        let message =
-            format!("your limit of {limit} concurrent {what} is reached: try again later");
+        Self::too_many(format!(
+            "your limit of {limit} concurrent {what} is reached: try again later"
+        ))
+    }
+
+    /// Creates the refusal at the limit of bytes in answers.
+    pub(super) fn full(limit: u64) -> Self {
+        Self::too_many(format!(
+            "the answers that clients have not read yet leave no room: the limit is {limit} bytes; try again later"
+        ))
+    }
+
+    /// Creates the refusal at a user's limit of bytes in answers.
+    pub(super) fn full_user(limit: u64) -> Self {
+        Self::too_many(format!(
+            "the answers that you have not read yet leave no room: your limit is {limit} bytes; read them, or try again later"
+        ))
+    }
+
+    fn too_many(message: String) -> Self {
         Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message).later()
     }
 
@@ -186,8 +216,10 @@ impl From<QueryError> for Refusal {
     fn from(error: QueryError) -> Self {
         let message = error.to_string();
         match error {
-            // The revision is not written yet, so the same request can succeed later.
-            QueryError::Behind { .. } => {
+            // The revision is not written yet, so the same request can succeed later. The revision that was reached may
+            // be of a change that the user may not see.
+            QueryError::Behind { kind, wanted, .. } => {
+                let message = format!("{kind} did not reach {wanted} in time");
                 Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message).later()
             }
             QueryError::UnknownField { field, .. } | QueryError::Unsortable { field, .. } => {
@@ -196,7 +228,10 @@ impl From<QueryError> for Refusal {
             QueryError::Value { subject, .. } | QueryError::Operator { subject, .. } => {
                 Self::parameter(&subject, message)
             }
-            QueryError::ManyCounts { .. } => Self::parameter("summary", message),
+            QueryError::ManyCounts { .. } | QueryError::LargeCounts { .. } => {
+                Self::parameter("summary", message)
+            }
+            QueryError::LargePage { .. } => Self::parameter("pagesize", message),
             QueryError::Cursor(_) => Self::parameter("continue", message),
             QueryError::Search { .. } => Self::parameter("search", message),
             _ => Self::bad_request(message),
@@ -216,6 +251,8 @@ impl From<SqlError> for Refusal {
         match error {
             SqlError::Query(error) => error.into(),
             SqlError::UnknownKind { .. } => Self::not_found(error.to_string()),
+            // The service replaces it by the limit that is reached.
+            SqlError::NoRoom { .. } => Self::too_many(error.to_string()),
             SqlError::Timeout { .. } => {
                 Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", error.to_string())
             }
@@ -237,8 +274,14 @@ impl From<WatchError> for Refusal {
         let message = error.to_string();
         match error {
             WatchError::Query(error) => error.into(),
-            // 410, as of a watch of Kubernetes: the client has to list again.
-            WatchError::TooOld { .. } | WatchError::TooSlow { .. } => Self::expired(message),
+            // 410, as of a watch of Kubernetes: the client has to list again. Revisions are left out: they may be of
+            // changes that the user may not see.
+            WatchError::TooOld { kind, .. } => Self::expired(format!(
+                "the changes of {kind} after the revision are not available: it is too old, or from another cache; list again"
+            )),
+            WatchError::TooSlow { kind, .. } => Self::expired(format!(
+                "the watch of {kind} is too slow: its next changes are no longer available; list again"
+            )),
             WatchError::Stopped { .. } | WatchError::Elsewhere { .. } => Self::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "ServiceUnavailable",
@@ -254,6 +297,7 @@ impl From<AuthError> for Refusal {
         let message = error.to_string();
         match error {
             AuthError::Unauthenticated(_) => Self::unauthorized(message),
+            AuthError::Busy { after } => Self::too_many(message).after_time(after),
             _ => Self::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "ServiceUnavailable",
@@ -267,6 +311,9 @@ impl From<AuthError> for Refusal {
 impl From<VisibleError> for Refusal {
     fn from(error: VisibleError) -> Self {
         let message = error.to_string();
+        if let Some(after) = error.spent() {
+            return Self::too_many(message).after_time(after);
+        }
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "ServiceUnavailable",

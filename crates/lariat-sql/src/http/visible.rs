@@ -6,15 +6,20 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use lariat_core::Gvk;
+use lariat_core::{Gvk, ObjectKey};
 
 use super::authorize::Authorizer;
+use super::bytes::AnswerBytes;
 use super::error::VisibleError;
+use super::status::Refusal;
 use crate::access::{Access, User};
-use crate::cache::{QueryResult, SqlError, SqlKind};
+use crate::cache::{FoundObject, QueryResult, SqlError, SqlKind};
 use crate::query::Query;
 use crate::revision::Revision;
 use crate::watch::{Watch, WatchError};
+
+/// How many objects are read at a time to find one among those with equal names.
+const SAME_NAMES: u64 = 16;
 
 /// A kind as a user may see it.
 #[derive(Debug)]
@@ -63,9 +68,38 @@ impl View {
         &self.access
     }
 
-    /// Answers a query about the visible objects.
-    pub(super) async fn query(&self, query: &Query) -> Result<QueryResult, SqlError> {
-        self.kind.query(query).await
+    /// Answers a query about the visible objects, within the limits on bytes.
+    pub(super) async fn query(
+        &self,
+        query: &Query,
+        bytes: &Arc<AnswerBytes>,
+    ) -> Result<QueryResult, Refusal> {
+        let answer = self.kind.query_within(query, Some(bytes.limit())).await;
+        answer.map_err(|error| match error {
+            SqlError::NoRoom { .. } => bytes.refusal().unwrap_or_else(|| error.into()),
+            error => error.into(),
+        })
+    }
+
+    /// Finds the object of a key among those that a query selects.
+    ///
+    /// Names that are equal in natural order may differ, so there may be many; a few are read at a time.
+    pub(super) async fn find(
+        &self,
+        query: Query,
+        key: &ObjectKey,
+        bytes: &Arc<AnswerBytes>,
+    ) -> Result<Option<FoundObject>, Refusal> {
+        let mut query = query.limit(SAME_NAMES);
+        loop {
+            let answer = self.query(&query, bytes).await?;
+            let mut found = answer.objects.into_iter();
+            let found = found.find(|found| found.key == *key);
+            match answer.next {
+                Some(next) if found.is_none() => query = query.after(&next),
+                _ => return Ok(found),
+            }
+        }
     }
 
     /// Watches the visible objects.

@@ -89,6 +89,24 @@ pub enum QueryError {
         /// The number of values that the query [allows](crate::Query::most_counts).
         most: usize,
     },
+    /// The summaries have more bytes than an answer may have.
+    #[error(
+        "the summaries have more than {most} bytes: add conditions, or summarize by another field"
+    )]
+    LargeCounts {
+        /// The largest number of bytes.
+        most: u64,
+    },
+    /// A page that must not end early has more bytes than an answer may have.
+    #[error(
+        "the page has more than {most} bytes, and only its first {fit} objects fit: request smaller pages, or use limit and continue, which end a page early"
+    )]
+    LargePage {
+        /// The largest number of bytes.
+        most: u64,
+        /// How many objects would fit.
+        fit: usize,
+    },
     /// A page, a size or a limit is zero.
     #[error("{what} is zero: {instead}")]
     Zero {

@@ -128,6 +128,11 @@ pub(crate) struct Order {
 }
 
 impl Plan {
+    /// Returns whether some objects of the kind may be hidden from the user.
+    pub(crate) fn is_restricted(&self) -> bool {
+        self.accesses.iter().any(|access| !access.is_everything())
+    }
+
     /// Returns the sort keys, and whether each is descending.
     ///
     /// These are the orders of the query, then namespace and name.

@@ -10,10 +10,11 @@ use super::{Place, Sealed, narrow, row};
 use crate::field::Value;
 use crate::param::{List, Param};
 use crate::query::{Cursor, Others, Part, Plan, Target};
-use crate::read::{Count, FoundObject, Page, Read, ReadError};
+use crate::read::{ByteLimit, Count, FoundObject, Page, Read, ReadError, Weight};
+use crate::revision::Revision;
 use crate::row::Row;
 use crate::schema::Schema;
-use crate::sql::{Columns, Connection, Statement, StorageError, Transaction};
+use crate::sql::{Columns, Connection, Statement, StorageError, Transaction, sizes};
 
 /// A decrypted row.
 struct Opened {
@@ -58,17 +59,34 @@ pub(crate) fn read(
     of: &Sealed,
     schema: &Schema,
     plan: &Plan,
+    limit: Option<&ByteLimit>,
     mut answer: Read,
 ) -> Result<Read, ReadError> {
     let mut rows = found(connection, of, schema, plan)?;
+    let mut counted = Weight::new(limit);
     for by in &plan.summaries {
         let counts = summary(&rows, &by.target, plan);
+        counted.add(counts.iter().map(Count::bytes).sum());
+        counted.check_counts()?;
         by.check(counts.len(), plan.most_counts.unwrap_or(usize::MAX))?;
         answer.summaries.push(counts);
     }
     // One set of keys for all rows of the query, also if they are rotated meanwhile.
     let keys = of.keys.current();
     part(&mut rows, schema, plan, &keys, &mut answer)?;
+    let ids: Vec<i64> = rows.iter().map(|opened| opened.id).collect();
+    if let Some(limit) = limit {
+        let sizes = sizes(connection, &of.table, ids.clone())?;
+        let sizes: Vec<u64> = ids
+            .iter()
+            .map(|id| sizes.get(id).copied().unwrap_or_default())
+            .collect();
+        let fit = limit.fit(plan, counted.bytes, &sizes)?;
+        if fit < rows.len() {
+            rows.truncate(fit);
+            answer.next = next(&rows, schema, plan, &keys, answer.revision)?;
+        }
+    }
     // Only the selected rows: decrypting the JSON of all would take much longer.
     let mut bodies = HashMap::with_capacity(rows.len());
     let ids = rows.iter().map(|opened| opened.id).collect();
@@ -189,15 +207,27 @@ fn part(
             });
             let has_more = u64::try_from(rows.len()).unwrap_or(u64::MAX) > *limit;
             cut(rows, 0, *limit);
-            if let Some(last) = rows.last().filter(|_| has_more) {
-                let (keys, revision) = (plan.keys_of(schema, &last.row), answer.revision);
-                let cursor = Cursor { revision, keys };
-                let next = cursor.write(plan, Some(keyring));
-                answer.next = Some(next.map_err(StorageError::from)?);
+            if has_more {
+                answer.next = next(rows, schema, plan, keyring, answer.revision)?;
             }
         }
     }
     Ok(())
+}
+
+/// Returns the cursor of the rows behind these.
+fn next(
+    rows: &[Opened],
+    schema: &Schema,
+    plan: &Plan,
+    keyring: &Keyring,
+    revision: Revision,
+) -> Result<Option<String>, StorageError> {
+    let write = |last: &Opened| {
+        let keys = plan.keys_of(schema, &last.row);
+        Cursor { revision, keys }.write(plan, Some(keyring))
+    };
+    Ok(rows.last().map(write).transpose()?)
 }
 
 /// Decrypts the [`COLUMNS`] of rows, one after the other.

@@ -9,6 +9,7 @@ mod error;
 mod joins;
 mod layout;
 mod select;
+mod sizes;
 mod statement;
 mod tables;
 
@@ -19,6 +20,7 @@ pub(crate) use dialect::Dialect;
 pub use error::StorageError;
 pub(crate) use layout::Layout;
 pub(crate) use select::{From, Select};
+pub(crate) use sizes::sizes;
 pub(crate) use statement::Statement;
 
 /// The part of a long text or byte string that an index contains.

@@ -288,7 +288,7 @@ impl Stage {
     pub(super) fn answer(&self, query: &Query, view: &View) -> Read {
         let plan = self.plan(query, view).unwrap();
         let mut reader = self.reader.borrow_mut();
-        read(&mut **reader, &self.tables, &plan).unwrap()
+        read(&mut **reader, &self.tables, &plan, None).unwrap()
     }
 
     /// Returns the keys that the query should find, and what it should count.

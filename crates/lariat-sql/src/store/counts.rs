@@ -3,7 +3,7 @@
 use crate::field::{FieldType, Quantity, Value};
 use crate::param::Param;
 use crate::query::Summary;
-use crate::read::{Count, ReadError};
+use crate::read::{Count, ReadError, Weight};
 use crate::sql::{Connection, Select};
 
 /// Counts objects by the values of a summary.
@@ -11,16 +11,21 @@ pub(super) fn summary(
     connection: &mut dyn Connection,
     select: &Select<'_>,
     by: &Summary,
+    weight: &mut Weight,
 ) -> Result<Vec<Count>, ReadError> {
     let most = select.plan.most_counts.unwrap_or(usize::MAX);
     let mut counts = Vec::new();
     connection.query(&select.summary(&by.target), &mut |mut columns| {
         let (shown, objects) = (columns.param(), columns.integer()?);
         let namespace = columns.optional_text()?;
-        let value = value(by.of, &shown);
-        counts.extend(value.map(|value| (value, namespace, objects.unsigned_abs())));
+        let bytes = shown.bytes() + namespace.as_ref().map_or(0, String::len) + size_of::<Count>();
+        if weight.add(bytes) {
+            let value = value(by.of, &shown);
+            counts.extend(value.map(|value| (value, namespace, objects.unsigned_abs())));
+        }
         Ok(())
     })?;
+    weight.check_counts()?;
     // The statement reads one value more than the limit, so too many are noticed here.
     by.check(counts.len(), most)?;
     Ok(Count::sorted(counts))

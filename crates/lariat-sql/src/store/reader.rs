@@ -7,12 +7,12 @@ use lariat_core::Gvk;
 use super::counts::summary;
 use crate::associated::Associated;
 use crate::param::{List, Param};
-use crate::query::{Cursor, Part, Plan};
-use crate::read::{FoundObject, Read, ReadError};
+use crate::query::{Cursor, Part, Plan, QueryError};
+use crate::read::{ByteLimit, FoundObject, Read, ReadError, Weight};
 use crate::revision::{Position, Revision};
 use crate::schema::Schema;
 use crate::sealed::{self, Sealed};
-use crate::sql::{Connection, From, Layout, Select, Statement, StorageError, Transaction};
+use crate::sql::{Connection, From, Layout, Select, Statement, StorageError, Transaction, sizes};
 
 /// The tables of a kind.
 #[derive(Debug, Clone)]
@@ -52,10 +52,11 @@ pub(super) fn read(
     connection: &mut dyn Connection,
     of: &Tables,
     plan: &Plan,
+    limit: Option<&ByteLimit>,
 ) -> Result<Read, ReadError> {
     // One transaction, so that objects, counts and the revision are of one state.
     connection.within(Transaction::Reads, |connection| {
-        read_within(connection, of, plan)
+        read_within(connection, of, plan, limit)
     })
 }
 
@@ -63,6 +64,7 @@ fn read_within(
     connection: &mut dyn Connection,
     of: &Tables,
     plan: &Plan,
+    limit: Option<&ByteLimit>,
 ) -> Result<Read, ReadError> {
     let Tables {
         layout,
@@ -89,15 +91,119 @@ fn read_within(
         revision(connection, layout, kind)?;
     }
     if let Some(sealed) = sealed {
-        return sealed::read(connection, sealed, schema, plan, answer);
+        return sealed::read(connection, sealed, schema, plan, limit, answer);
     }
+    let mut counted = Weight::new(limit);
     for by in &plan.summaries {
-        let counts = summary(connection, &select, by)?;
+        let counts = summary(connection, &select, by, &mut counted)?;
         answer.summaries.push(counts);
     }
-    let ids = part(connection, &select, &mut answer)?;
-    answer.found = objects(connection, layout, &ids)?;
+    let mut rows = part(connection, &select, &mut answer, limit)?;
+    if let Some(limit) = limit {
+        let fit = limit.fit(plan, counted.bytes, &rows.sizes(connection, layout)?)?;
+        rows.cut(fit);
+    }
+    answer.found = objects(connection, layout, &rows.found)?;
+    answer.next = rows.next(plan, &answer)?;
     Ok(answer)
+}
+
+/// The rows of an answer, before their objects are read.
+struct Rows {
+    /// Numbers and sort keys.
+    found: Vec<(i64, Vec<Param>)>,
+    keys: Weight,
+    /// Whether more rows follow, if the part may end before them.
+    has_more: bool,
+}
+
+impl Rows {
+    fn new(limit: Option<&ByteLimit>) -> Self {
+        Self {
+            found: Vec::new(),
+            keys: Weight::new(limit),
+            has_more: false,
+        }
+    }
+
+    /// Adds the rows of a statement.
+    ///
+    /// Once their sort keys have more bytes than an answer may have, more rows are not needed.
+    fn add(
+        &mut self,
+        connection: &mut dyn Connection,
+        sql: &Statement,
+    ) -> Result<(), StorageError> {
+        connection.query(sql, &mut |mut columns| {
+            if self.is_full() {
+                return Ok(());
+            }
+            let (id, keys) = (columns.integer()?, columns.rest());
+            self.keys.add(keys.iter().map(Param::bytes).sum());
+            self.found.push((id, keys));
+            Ok(())
+        })
+    }
+
+    /// Returns whether the last row cannot be part of the answer, which has at least one.
+    fn is_full(&self) -> bool {
+        self.keys.bytes > self.keys.most && self.found.len() > 1
+    }
+
+    /// Returns the sizes of the rows, with their sort keys.
+    fn sizes(
+        &self,
+        connection: &mut dyn Connection,
+        layout: &Layout,
+    ) -> Result<Vec<u64>, StorageError> {
+        let ids = self.found.iter().map(|(id, _)| *id).collect();
+        let mut sizes = sizes(connection, &layout.json(), ids)?;
+        let bytes = |keys: &[Param]| keys.iter().map(Param::bytes).sum::<usize>() as u64;
+        let with_keys = |(id, keys): &(i64, Vec<Param>)| {
+            let object = sizes.remove(id).unwrap_or_default();
+            object.saturating_add(bytes(keys))
+        };
+        Ok(self.found.iter().map(with_keys).collect())
+    }
+
+    fn cut(&mut self, fit: usize) {
+        self.has_more |= fit < self.found.len();
+        self.found.truncate(fit);
+    }
+
+    /// Returns the cursor of the next rows.
+    fn next(&self, plan: &Plan, answer: &Read) -> Result<Option<String>, ReadError> {
+        let last = self.found.last().filter(|_| self.has_more);
+        let Some((_, keys)) = last else {
+            return Ok(None);
+        };
+        // The next answer begins after this row, whatever is created or deleted before it.
+        let cursor = Cursor {
+            revision: revision_of_cursor(plan, answer)?,
+            keys: keys.clone(),
+        };
+        let next = cursor.write(plan, None).map_err(StorageError::from)?;
+        Ok(Some(next))
+    }
+}
+
+/// Returns the revision that the next part must reach.
+///
+/// A user who does not see all objects gets the highest version of those in the answers so far. The version of the kind
+/// would show when other objects change.
+fn revision_of_cursor(plan: &Plan, answer: &Read) -> Result<Revision, QueryError> {
+    if !plan.is_restricted() {
+        return Ok(answer.revision);
+    }
+    let before = match &plan.part {
+        Part::After {
+            cursor: Some(text), ..
+        } => Cursor::read(text, plan, None)?.revision.version(),
+        _ => 0,
+    };
+    let versions = answer.found.iter().map(|found| found.version.parse());
+    let highest = versions.flatten().fold(before, u64::max);
+    Ok(Revision::new(highest, None))
 }
 
 /// Returns the revision of a kind.
@@ -153,64 +259,50 @@ fn objects(
     Ok(ordered.collect())
 }
 
-/// Finds the rows of the part that the query requests.
-///
-/// It also records their total, and where the next part begins.
+/// Finds the rows of the part that the query requests, and records their total.
 fn part(
     connection: &mut dyn Connection,
     select: &Select<'_>,
     answer: &mut Read,
-) -> Result<Vec<(i64, Vec<Param>)>, ReadError> {
+    limit: Option<&ByteLimit>,
+) -> Result<Rows, ReadError> {
     let plan = select.plan;
-    let page = |connection: &mut dyn Connection, limit, from: &From| {
-        ids(connection, &select.page(limit, from))
-    };
+    let mut rows = Rows::new(limit);
     match &plan.part {
-        Part::Nothing => {
-            answer.total = Some(count(connection, select)?);
-            Ok(Vec::new())
-        }
-        Part::All => Ok(page(connection, None, &From::Offset(0))?),
+        Part::Nothing => answer.total = Some(count(connection, select)?),
+        Part::All => rows.add(connection, &select.page(None, &From::Offset(0)))?,
         Part::Page { number, size } => {
             // The largest number that both databases accept.
             let most = i64::MAX.unsigned_abs();
             let offset = (number - 1).saturating_mul(*size).min(most);
             answer.total = Some(count(connection, select)?);
-            Ok(page(
-                connection,
-                Some((*size).min(most)),
-                &From::Offset(offset),
-            )?)
+            let page = select.page(Some((*size).min(most)), &From::Offset(offset));
+            rows.add(connection, &page)?;
         }
         Part::After { limit, cursor } => {
             // One more, to find out whether others follow.
             let limit = usize::try_from(*limit).unwrap_or(usize::MAX);
-            let mut found = Vec::new();
             match cursor {
-                None => found = page(connection, Some(more(limit, 0)), &From::Offset(0))?,
+                None => {
+                    let page = select.page(Some(more(limit, 0)), &From::Offset(0));
+                    rows.add(connection, &page)?;
+                }
                 Some(text) => {
                     let keys = Cursor::read(text, plan, None)?.keys;
                     // Range by range, so that each is read from an index, until there are enough.
                     for range in select.behind(&keys) {
-                        let left = more(limit, found.len());
-                        if left == 0 {
+                        let left = more(limit, rows.found.len());
+                        if left == 0 || rows.is_full() {
                             break;
                         }
-                        found.extend(page(connection, Some(left), &From::Range(range))?);
+                        rows.add(connection, &select.page(Some(left), &From::Range(range)))?;
                     }
                 }
             }
-            if found.len() > limit {
-                found.truncate(limit);
-                // The next answer begins after this row, whatever is created or deleted before it.
-                let keys = found.last().map(|(_, keys)| keys.clone());
-                let revision = answer.revision;
-                let next = keys.map(|keys| Cursor { revision, keys }.write(plan, None));
-                answer.next = next.transpose().map_err(StorageError::from)?;
-            }
-            Ok(found)
+            rows.cut(limit);
         }
     }
+    Ok(rows)
 }
 
 /// Returns how many rows are missing to one more than the limit.
@@ -219,19 +311,6 @@ fn more(limit: usize, found: usize) -> u64 {
     u64::try_from(more)
         .unwrap_or(u64::MAX)
         .min(i64::MAX.unsigned_abs())
-}
-
-/// Returns ids and sort keys.
-fn ids(
-    connection: &mut dyn Connection,
-    sql: &Statement,
-) -> Result<Vec<(i64, Vec<Param>)>, StorageError> {
-    let mut ids = Vec::new();
-    connection.query(sql, &mut |mut columns| {
-        ids.push((columns.integer()?, columns.rest()));
-        Ok(())
-    })?;
-    Ok(ids)
 }
 
 fn count(connection: &mut dyn Connection, select: &Select<'_>) -> Result<u64, StorageError> {

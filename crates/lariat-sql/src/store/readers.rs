@@ -11,7 +11,7 @@ use super::database::Database;
 use super::reader::{Tables, read};
 use super::{kept, kinds};
 use crate::query::Plan;
-use crate::read::{Page, Read, ReadError};
+use crate::read::{ByteLimit, Page, Read, ReadError};
 use crate::sql::{Connection, StorageError};
 
 /// A pool of connections that read.
@@ -69,11 +69,14 @@ impl Reader {
         &self,
         of: &Tables,
         plan: &Plan,
+        limit: Option<&ByteLimit>,
         interrupt: &CancellationToken,
     ) -> Result<Read, ReadError> {
-        self.with(interrupt, |connection| match read(connection, of, plan) {
-            Err(ReadError::Storage(error)) => Err(error),
-            answer => Ok(answer),
+        self.with(interrupt, |connection| {
+            match read(connection, of, plan, limit) {
+                Err(ReadError::Storage(error)) => Err(error),
+                answer => Ok(answer),
+            }
         })?
     }
 

@@ -164,7 +164,7 @@ impl Stage {
     pub(super) fn try_answer(&self, query: &Query) -> Result<Read, ReadError> {
         let plan = self.plan(query);
         let mut reader = self.reader.borrow_mut();
-        read(&mut **reader, &self.tables, &plan)
+        read(&mut **reader, &self.tables, &plan, None)
     }
 
     /// Keeps rows of an encrypted kind short, so that queries read what is missing from the objects.

@@ -78,14 +78,23 @@ impl Bench {
     }
 
     fn maps(&self) -> Api<ConfigMap> {
-        Api::namespaced(self.cluster.client(), "default")
+        self.maps_in("default")
+    }
+
+    pub(crate) fn maps_in(&self, namespace: &str) -> Api<ConfigMap> {
+        Api::namespaced(self.cluster.client(), namespace)
     }
 
     /// Creates a ConfigMap, and returns its version.
     pub(crate) async fn create(&self, name: &str, data: Json) -> String {
+        self.create_in("default", name, data).await
+    }
+
+    pub(crate) async fn create_in(&self, namespace: &str, name: &str, data: Json) -> String {
         let map = json!({"metadata": {"name": name}, "data": data});
         let map: ConfigMap = serde_json::from_value(map).expect("a ConfigMap");
-        let created = self.maps().create(&PostParams::default(), &map).await;
+        let maps = self.maps_in(namespace);
+        let created = maps.create(&PostParams::default(), &map).await;
         let version = created.expect("created").metadata.resource_version;
         version.expect("a version")
     }

@@ -3,10 +3,13 @@
 mod auth;
 mod authorize;
 mod bench;
+mod bytes;
 mod chromium;
 mod client;
 mod errors;
 mod page;
+mod reviews;
+mod revisions;
 mod routes;
 mod stop;
 mod watch;
