@@ -69,9 +69,13 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
+    fn now() -> Instant {
+        tokio::time::Instant::now().into_std()
+    }
+
     #[test]
     fn requests_come_back_evenly() {
-        let (rate, now) = (Rate::new(4, 8 * SECOND), Instant::now());
+        let (rate, now) = (Rate::new(4, 8 * SECOND), now());
         let mut full = None;
         for _ in 0..4 {
             assert_eq!(rate.wait(full, 1, now), Duration::ZERO);
@@ -86,7 +90,7 @@ mod tests {
 
     #[test]
     fn more_than_the_rate_waits_for_half_of_it() {
-        let (rate, now) = (Rate::new(4, 8 * SECOND), Instant::now());
+        let (rate, now) = (Rate::new(4, 8 * SECOND), now());
         assert_eq!(rate.wait(None, 100, now), Duration::ZERO);
         let full = (0..3).fold(None, |full, _| Some(rate.spend(full, now)));
         assert_eq!(rate.wait(full, 100, now), 2 * SECOND);

@@ -86,7 +86,8 @@ impl UrlReviews {
         verb: &'static str,
         path: &'static str,
     ) -> Result<bool, AuthError> {
-        let question = (user.clone(), verb, path);
+        // An answer is for all tokens of the user.
+        let question = (user.clone().without_credential(), verb, path);
         if let Some(known) = self.known.get(&question) {
             return Ok(known.is_some());
         }
@@ -134,5 +135,30 @@ impl UrlReviews {
 impl fmt::Debug for UrlReviews {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("UrlReviews").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lariat_cluster::Cluster;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_new_token_of_a_user_causes_no_new_review() {
+        let cluster = Cluster::builder().rbac().start().await.unwrap();
+        let reviews = UrlReviews::new(cluster.client());
+        for number in 0..5 {
+            let token = format!("JTI={number}");
+            let user = User::new("system:serviceaccount:shop:robot")
+                .extra("authentication.kubernetes.io/credential-id", [token])
+                .extra("authentication.kubernetes.io/pod-name", ["robot-0"]);
+            assert!(!reviews.allows(&user, "get", "/metrics").await.unwrap());
+        }
+        let other = User::new("system:serviceaccount:shop:robot")
+            .extra("authentication.kubernetes.io/pod-name", ["robot-1"]);
+        assert!(!reviews.allows(&other, "get", "/metrics").await.unwrap());
+        let asked = cluster.journal().count("create", "subjectaccessreviews");
+        assert_eq!(asked, 2);
     }
 }
