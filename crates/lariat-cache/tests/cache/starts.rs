@@ -223,7 +223,11 @@ async fn collection_has_an_unknown_size_while_the_cache_is_stale() {
     factory.start();
     factory.wait_for_sync(MINUTE).await.expect("it is readable");
     let counts = Arc::default();
-    assert!(factory.clients().set_gate(Arc::new(Counts(Arc::clone(&counts)))));
+    assert!(
+        factory
+            .clients()
+            .set_gate(Arc::new(Counts(Arc::clone(&counts))))
+    );
     let api: Api<ConfigMap> = Api::namespaced(factory.clients().client(), "default");
     let delete = async || {
         let (delete, list) = (DeleteParams::default(), ListParams::default());

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use lariat_cache::CachedObject;
 use lariat_core::{Gvk, Interner, ManagedFields, ObjectKey, RawObject, Scan};
@@ -15,7 +16,7 @@ use super::{Database, Reached, Writer, tables};
 use crate::field::{Field, FieldType};
 use crate::op::Op;
 use crate::query::{Others, Plan, Query, Scope, View, field, label};
-use crate::read::{Read, ReadError};
+use crate::read::{ByteLimit, Read, ReadError, Room};
 use crate::row::Row;
 use crate::schema::{MOST_FIELDS, Schema};
 use crate::sealed::{Keys, LONGEST};
@@ -162,9 +163,22 @@ impl Stage {
     }
 
     pub(super) fn try_answer(&self, query: &Query) -> Result<Read, ReadError> {
+        self.try_answer_within(query, None)
+    }
+
+    /// Answers a query with at most so many bytes, for which there is room.
+    fn answer_within(&self, query: &Query, most: Option<u64>) -> Read {
+        self.try_answer_within(query, most).unwrap()
+    }
+
+    fn try_answer_within(&self, query: &Query, most: Option<u64>) -> Result<Read, ReadError> {
         let plan = self.plan(query);
         let mut reader = self.reader.borrow_mut();
-        read(&mut **reader, &self.tables, &plan, None)
+        let limit = most.map(|most| ByteLimit {
+            most,
+            room: Arc::new(Endless),
+        });
+        read(&mut **reader, &self.tables, &plan, limit.as_ref())
     }
 
     /// Keeps rows of an encrypted kind short, so that queries read what is missing from the objects.
@@ -275,8 +289,29 @@ pub(super) fn agree(
             }
             prop_assert_eq!(&found, &expected);
         }
+        for most in [0, 600, u64::MAX] {
+            let mut next = stage.answer_within(&query.clone().limit(100), Some(most));
+            let mut found = keys(&next);
+            prop_assert!(most > 0 || found.len() <= 1);
+            while let Some(cursor) = &next.next {
+                let after = query.clone().limit(100).after(cursor);
+                next = stage.answer_within(&after, Some(most));
+                prop_assert!(!next.found.is_empty());
+                found.extend(keys(&next));
+            }
+            prop_assert_eq!(&found, &expected, "at most {} bytes", most);
+        }
     }
     Ok(())
+}
+
+#[derive(Debug)]
+struct Endless;
+
+impl Room for Endless {
+    fn take(&self, _: u64) -> bool {
+        true
+    }
 }
 
 proptest! {
