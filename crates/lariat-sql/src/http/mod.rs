@@ -48,6 +48,7 @@ mod events;
 mod openapi;
 mod page;
 mod projects;
+mod respond;
 mod revisions;
 mod room;
 mod routes;

@@ -9,7 +9,6 @@ use axum::extract::{Path, Request, State};
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use bytes::Bytes;
 use futures::future::join_all;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use lariat_core::ObjectKey;
@@ -19,10 +18,10 @@ use super::body::{self, ObjectsBody, Permits};
 use super::etag::{self, Question};
 use super::events::{self, Terms};
 use super::page;
+use super::respond::{JSON, about, fixed, json_response, not_modified, with_tag};
 use super::shared::{ServiceState, path_of};
 use super::status::Refusal;
 use super::target::{self, Target};
-use super::visible::View;
 use crate::access::User;
 use crate::cache::{FoundObject, SqlKind};
 use crate::field::{Field, Path as FieldPath};
@@ -36,7 +35,6 @@ type Of<T> = Result<Path<T>, PathRejection>;
 /// The largest number of values of a summary.
 const COUNTS: usize = 10_000;
 
-const JSON: &str = "application/json";
 const EVENT_STREAM: &str = "text/event-stream";
 /// The segments of the path of a kind: group, version and kind.
 type Kind = (String, String, String);
@@ -376,57 +374,4 @@ async fn not_found() -> Refusal {
         "nothing is served here; there are /, /openapi.json, /v1/kinds, /v1/{group}/{version}/{kind}, and below that \
          /{namespace}/{name}, or /{name} without a namespace",
     )
-}
-
-/// Returns an answer as JSON.
-///
-/// A client may cache it, and must revalidate it each time.
-fn json_response(body: Body) -> Response {
-    let mut response = Response::new(body);
-    let headers = response.headers_mut();
-    let fixed = HeaderValue::from_static;
-    headers.insert(header::CONTENT_TYPE, fixed(JSON));
-    kept_by_client(headers);
-    response
-}
-
-/// Keeps a response about an encrypted kind out of caches: browsers store theirs in plain text.
-fn about(view: &View, mut response: Response) -> Response {
-    if view.is_sealed() {
-        let headers = response.headers_mut();
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    }
-    response
-}
-
-fn kept_by_client(headers: &mut HeaderMap) {
-    let fixed = HeaderValue::from_static;
-    headers.insert(header::CACHE_CONTROL, fixed("private, no-cache"));
-    headers.insert(header::VARY, fixed("Authorization"));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, fixed("nosniff"));
-}
-
-fn with_tag(mut response: Response, tag: Option<HeaderValue>) -> Response {
-    if let Some(tag) = tag {
-        response.headers_mut().insert(header::ETAG, tag);
-    }
-    response
-}
-
-fn not_modified(tag: HeaderValue) -> Response {
-    let mut response = StatusCode::NOT_MODIFIED.into_response();
-    kept_by_client(response.headers_mut());
-    with_tag(response, Some(tag))
-}
-
-/// Answers with content that does not change while the service runs.
-fn fixed(headers: &HeaderMap, content_type: &'static str, content: &Bytes) -> Response {
-    let tag = etag::of_content(content);
-    if etag::is_known(headers, &tag) {
-        return not_modified(tag);
-    }
-    let mut response = json_response(Body::from(content.clone()));
-    let of = HeaderValue::from_static(content_type);
-    response.headers_mut().insert(header::CONTENT_TYPE, of);
-    with_tag(response, Some(tag))
 }
