@@ -12,9 +12,14 @@
 //! # Ok::<(), yaml::YamlError>(())
 //! ```
 
+mod decode;
+mod error;
 mod reader;
 mod scalar;
+mod tree;
 mod writer;
 
-pub use reader::{YamlError, read};
+pub use decode::{Document, RepeatedKey};
+pub use error::YamlError;
+pub use reader::{read, read_document};
 pub use writer::write;

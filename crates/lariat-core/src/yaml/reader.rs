@@ -1,56 +1,14 @@
 //! Reading a document.
 
-use std::collections::HashMap;
+use serde_json::Value;
 
-use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
-use serde_json::{Map, Value};
-
-use super::scalar::{self, Scalar};
-
-/// Text that is not the YAML that kubectl reads.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{problem}, see line {line}")]
-pub struct YamlError {
-    line: usize,
-    problem: String,
-}
-
-impl YamlError {
-    /// Returns the line, counted from 1.
-    #[must_use]
-    pub fn line(&self) -> usize {
-        self.line
-    }
-
-    fn new(place: &Span, problem: impl Into<String>) -> Self {
-        Self {
-            line: place.start.line().max(1),
-            problem: problem.into(),
-        }
-    }
-}
-
-impl From<ScanError> for YamlError {
-    fn from(error: ScanError) -> Self {
-        Self {
-            line: error.marker().line().max(1),
-            problem: error.info(),
-        }
-    }
-}
-
-/// The namespace of the tags that YAML defines, such as `!!str`.
-const NAMESPACE: &str = "tag:yaml.org,2002:";
-
-/// How many values anchors keep and aliases add at most, so that a short text cannot use up the memory.
-const MOST_ALIASED: usize = 1_000_000;
-
-/// How many bytes of a text count as a further value.
-const TEXT: usize = 32;
+use super::decode::{self, Document};
+use super::error::YamlError;
+use super::tree::Tree;
 
 /// Reads the first document of a text as kubectl does; an empty text is `null`.
 ///
-/// Members that appear twice have their last value. JSON is read too. The error does not contain values of the text.
+/// Members that appear twice have their last value. JSON is read too. The error does not show values of the text.
 ///
 /// ```
 /// use lariat_core::yaml;
@@ -63,7 +21,8 @@ const TEXT: usize = 32;
 ///
 /// # Errors
 ///
-/// Fails if the text is not YAML, has more than 255 levels, or has a number, key or tag that JSON cannot express.
+/// Fails if the text is not YAML, has more than 255 levels, repeats too much by aliases, or has a number, key or tag
+/// that JSON cannot express.
 pub fn read(text: &str) -> Result<Value, YamlError> {
     // The reader of JSON is faster, and accepts tabs, which YAML does not.
     if text.trim_start().starts_with(['{', '['])
@@ -71,235 +30,43 @@ pub fn read(text: &str) -> Result<Value, YamlError> {
     {
         return Ok(value);
     }
+    Ok(read_document(text)?.value)
+}
+
+/// [Reads](read) a document with the keys that appear more than once.
+///
+/// ```
+/// use lariat_core::yaml;
+/// use serde_json::json;
+///
+/// let document = yaml::read_document("a: 1\nb: 2\na: 3\n")?;
+/// assert_eq!(document.value, json!({"a": 3, "b": 2}));
+/// assert_eq!(document.repeated_keys[0].line, 3);
+/// # Ok::<(), yaml::YamlError>(())
+/// ```
+///
+/// # Errors
+///
+/// As those of [`read`].
+pub fn read_document(text: &str) -> Result<Document, YamlError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut document = Document::default();
-    for event in Parser::new_from_str(text) {
-        let (event, place) = event?;
-        let event = match event {
-            Event::DocumentEnd => break,
-            // The parser ends the last line of a block, go-yaml does not.
-            Event::Scalar(lines, style, anchor, tag) if is_unended(text, style, &place) => {
-                let lines = lines.strip_suffix('\n').unwrap_or(&lines).to_owned();
-                Event::Scalar(lines.into(), style, anchor, tag)
-            }
-            event => event,
-        };
-        document.take(event, &place)?;
-    }
-    Ok(document.root.unwrap_or(Value::Null))
+    check_characters(text)?;
+    decode::decode(&Tree::of(text)?)
 }
 
-/// Returns whether a text is a block whose last line is the last one of the file and has no end.
-fn is_unended(text: &str, style: ScalarStyle, place: &Span) -> bool {
-    let is_block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
-    is_block && !text.ends_with('\n') && place.end.byte_offset() == Some(text.len())
-}
-
-/// The part of a document that has been read.
-#[derive(Default)]
-struct Document {
-    root: Option<Value>,
-    open: Vec<Open>,
-    /// Values by the number of their anchor, with their size.
-    anchors: HashMap<usize, (Value, usize)>,
-    aliased: usize,
-}
-
-/// A list or mapping whose end has not been read.
-struct Open {
-    anchor: usize,
-    content: Content,
-}
-
-enum Content {
-    List(Vec<Value>),
-    Mapping {
-        members: Map<String, Value>,
-        key: Option<Key>,
-    },
-}
-
-enum Key {
-    Name(String),
-    /// `<<`, whose value is a mapping, or a list of mappings, that is merged.
-    Merge,
-}
-
-/// A value, and whether it is an unquoted `<<`.
-struct Node {
-    value: Value,
-    is_merge: bool,
-}
-
-impl Document {
-    fn take(&mut self, event: Event<'_>, place: &Span) -> Result<(), YamlError> {
-        match event {
-            Event::Scalar(text, style, anchor, tag) => {
-                let node = scalar_node(&text, style, tag.as_deref(), place)?;
-                self.put(node, anchor, place)
-            }
-            Event::Alias(anchor) => {
-                let known = self.anchors.get(&anchor).cloned();
-                let (value, size) = known.ok_or_else(|| {
-                    YamlError::new(place, "an anchor contains an alias of itself")
-                })?;
-                self.repeat(size, place)?;
-                self.put(value.into(), 0, place)
-            }
-            Event::SequenceStart(_, anchor, _) => {
-                self.open(anchor, Content::List(Vec::new()));
-                Ok(())
-            }
-            Event::MappingStart(_, anchor, _) => {
-                let (members, key) = (Map::new(), None);
-                self.open(anchor, Content::Mapping { members, key });
-                Ok(())
-            }
-            Event::SequenceEnd | Event::MappingEnd => self.close(place),
-            // The beginnings and ends of the stream and its documents, and comments.
-            _ => Ok(()),
+/// Refuses characters that YAML does not allow.
+///
+/// Source: `yaml_parser_update_buffer`.
+fn check_characters(text: &str) -> Result<(), YamlError> {
+    let is_allowed = |letter: char| matches!(letter, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{fffd}' | '\u{10000}'..);
+    match text.find(|letter| !is_allowed(letter)) {
+        None => Ok(()),
+        Some(at) => {
+            let line = text[..at].matches('\n').count() + 1;
+            let problem = "control characters are not allowed";
+            Err(YamlError::new(line, problem, format!("yaml: {problem}")))
         }
     }
-
-    fn open(&mut self, anchor: usize, content: Content) {
-        self.open.push(Open { anchor, content });
-    }
-
-    fn close(&mut self, place: &Span) -> Result<(), YamlError> {
-        let Some(Open { anchor, content }) = self.open.pop() else {
-            return Ok(());
-        };
-        let value = match content {
-            Content::List(items) => Value::Array(items),
-            Content::Mapping { members, .. } => Value::Object(members),
-        };
-        self.put(value.into(), anchor, place)
-    }
-
-    /// Counts copied values.
-    fn repeat(&mut self, size: usize, place: &Span) -> Result<(), YamlError> {
-        self.aliased += size;
-        if self.aliased > MOST_ALIASED {
-            return Err(YamlError::new(place, "the aliases repeat too many values"));
-        }
-        Ok(())
-    }
-
-    /// Adds a value to the list or mapping that is open.
-    fn put(&mut self, node: Node, anchor: usize, place: &Span) -> Result<(), YamlError> {
-        if anchor != 0 {
-            let size = size(&node.value);
-            // Anchors within anchors are copied with each of them.
-            self.repeat(size, place)?;
-            self.anchors.insert(anchor, (node.value.clone(), size));
-        }
-        let Some(Open { content, .. }) = self.open.last_mut() else {
-            self.root = Some(node.value);
-            return Ok(());
-        };
-        match content {
-            Content::List(items) => items.push(node.value),
-            Content::Mapping { members, key } => match key.take() {
-                None => *key = Some(key_of(node, place)?),
-                Some(Key::Name(name)) => {
-                    members.insert(name, node.value);
-                }
-                Some(Key::Merge) => merge(members, node.value, place)?,
-            },
-        }
-        Ok(())
-    }
-}
-
-impl From<Value> for Node {
-    fn from(value: Value) -> Self {
-        Self {
-            value,
-            is_merge: false,
-        }
-    }
-}
-
-/// Returns how many values a value consists of; long texts count as several.
-fn size(value: &Value) -> usize {
-    let within: usize = match value {
-        Value::String(text) => text.len() / TEXT,
-        Value::Array(items) => items.iter().map(size).sum(),
-        Value::Object(members) => {
-            let members = members.iter();
-            members
-                .map(|(name, value)| name.len() / TEXT + size(value))
-                .sum()
-        }
-        _ => 0,
-    };
-    within + 1
-}
-
-fn scalar_node(
-    text: &str,
-    style: ScalarStyle,
-    tag: Option<&Tag>,
-    place: &Span,
-) -> Result<Node, YamlError> {
-    let is_plain = style == ScalarStyle::Plain;
-    let known = tag.and_then(|tag| tag.suffix_in_namespace(NAMESPACE));
-    let value = match (tag, known.as_deref()) {
-        (None, _) if is_plain && text == "<<" => {
-            let value = text.into();
-            return Ok(Node {
-                value,
-                is_merge: true,
-            });
-        }
-        (None, _) if is_plain => resolved(text, place)?,
-        (_, Some("bool" | "int" | "float" | "null")) => resolved(text, place)?,
-        (_, Some("binary")) => return Err(YamlError::new(place, "a value has the tag !!binary")),
-        // Quoted, or with a tag that means nothing here.
-        _ => text.into(),
-    };
-    Ok(value.into())
-}
-
-fn resolved(text: &str, place: &Span) -> Result<Value, YamlError> {
-    match scalar::resolve(text) {
-        Scalar::Value(value) => Ok(value),
-        Scalar::NotFinite => Err(YamlError::new(place, "a number is not finite")),
-    }
-}
-
-/// Returns the name of a member, as Go makes it of a key.
-fn key_of(node: Node, place: &Span) -> Result<Key, YamlError> {
-    if node.is_merge {
-        return Ok(Key::Merge);
-    }
-    match node.value {
-        Value::String(name) => Ok(Key::Name(name)),
-        Value::Bool(flag) => Ok(Key::Name(flag.to_string())),
-        Value::Number(number) => Ok(Key::Name(number.to_string())),
-        _ => Err(YamlError::new(
-            place,
-            "a key is neither a text nor a number nor a flag",
-        )),
-    }
-}
-
-/// Merges the value of `<<` into a mapping, as go-yaml does: over members before it.
-fn merge(members: &mut Map<String, Value>, value: Value, place: &Span) -> Result<(), YamlError> {
-    match value {
-        Value::Object(more) => members.extend(more),
-        // Earlier mappings take precedence.
-        Value::Array(items) => {
-            for item in items.into_iter().rev() {
-                let Value::Object(more) = item else {
-                    return Err(YamlError::new(place, "a merged value is not a mapping"));
-                };
-                members.extend(more);
-            }
-        }
-        _ => return Err(YamlError::new(place, "a merged value is not a mapping")),
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -328,8 +95,8 @@ mod tests {
         );
         check("a: 1\na: 2\n", json!({"a": 2}));
         check(
-            "a: !!str 5\nb: !!int '5'\nc: !own 5\n",
-            json!({"a": "5", "b": 5, "c": "5"}),
+            "a: !!str 5\nb: !!int '5'\nc: !own 5\nd: !!float 1\n",
+            json!({"a": "5", "b": 5, "c": "5", "d": 1}),
         );
         check(
             "a: &x {b: 1}\nc: *x\n",
@@ -372,12 +139,131 @@ mod tests {
     }
 
     #[test]
-    fn anchors_within_anchors_are_bounded() {
+    fn repeated_keys_have_the_lines_of_their_values() {
+        // The lines of a genuine server.
+        for (text, expected) in [
+            ("data:\n  a: x\ndata:\n  b: y\n  b: z\n", "5 b, 4 data"),
+            ("data:\n  a: x\n  a: |\n    y\n", "3 a"),
+            ("data:\n  a: x\n  a:\n  b: x\n", "3 a"),
+            ("data:\n  a: x\n  a: y\n  a: z\n", "3 a, 4 a"),
+            ("data: {a: b, \"a\":\n\n c}\n", "3 a"),
+            ("x:\n- {a: b, a: c}\n- a: 1\n  a: 2\n", "2 a, 4 a"),
+            ("data:\n  ? a\n  : b\n  ? a\n  : c\n", "5 a"),
+            ("data:\n  a: 1\n  # c\n\n  a:  # d\n\n    \"2\"\n", "7 a"),
+            ("{x: 1,\n\na: {b: 3,\n b: 2}}", "4 b"),
+            ("data:\n  \"1\": x\n  1: z\n", ""),
+            ("data:\n  1: x\n  \"1\": y\n  \"1\": z\n", "4 1"),
+            ("1: x\n1: z\n", "2 1"),
+            ("a: &x {b: 1}\nc:\n  b: 2\n  <<: *x\n", "1 b"),
+            ("a: &x {b: 1}\nc:\n  <<: *x\n  b: 2\n", "4 b"),
+        ] {
+            let keys = read_document(text).unwrap().repeated_keys;
+            let name = |key: &Value| key.as_str().map_or_else(|| key.to_string(), str::to_owned);
+            let found = keys
+                .iter()
+                .map(|repeated| format!("{} {}", repeated.line, name(&repeated.key)));
+            assert_eq!(found.collect::<Vec<_>>().join(", "), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn errors_are_those_of_go() {
+        for (text, expected) in [
+            (
+                "a: b: c",
+                "yaml: mapping values are not allowed in this context",
+            ),
+            ("a: [", "yaml: line 1: did not find expected node content"),
+            ("{", "yaml: line 1: did not find expected node content"),
+            ("a: [1\n", "yaml: line 1: did not find expected ',' or ']'"),
+            ("{a: [b}", "yaml: did not find expected ',' or ']'"),
+            ("a: *x\n", "yaml: unknown anchor 'x' referenced"),
+            ("a: -.inf\n", "json: unsupported value: -Inf"),
+            (
+                "a: !!int 1.0\n",
+                "yaml: cannot decode !!float `1.0` as a !!int",
+            ),
+            ("a: !!null x\n", "yaml: cannot decode !!str `x` as a !!null"),
+            (
+                "%YAML 1.2\n---\na: b\n",
+                "yaml: found incompatible YAML document",
+            ),
+            (
+                "x:\n- a\n\nb: \"c\n",
+                "yaml: line 5: found unexpected end of stream",
+            ),
+            (
+                "x:\n  a: b\n  c\n  d: e\n",
+                "yaml: line 4: could not find expected ':'",
+            ),
+            (
+                "x:\n  a: b\n\tc: d\n",
+                "yaml: line 3: found a tab character that violates indentation",
+            ),
+            (
+                "x:\n\ta: b\n",
+                "yaml: line 2: found character that cannot start any token",
+            ),
+            (
+                "x:\n  a: b\n  - c\n",
+                "yaml: line 2: did not find expected key",
+            ),
+            (
+                "x:\n  a: @b\n",
+                "yaml: line 2: found character that cannot start any token",
+            ),
+            (
+                "x:\n  a: !x!y b\n",
+                "yaml: line 1: found undefined tag handle",
+            ),
+            (
+                "x:\n  a: \"\\q\"\n",
+                "yaml: line 2: found unknown escape character",
+            ),
+            (
+                "x:\n  a: \"\\xzz\"\n",
+                "yaml: line 2: did not find expected hexdecimal number",
+            ),
+            (
+                "<<: 1\n",
+                "yaml: map merge requires map or sequence of maps as the value",
+            ),
+            ("a: \u{1}\n", "yaml: control characters are not allowed"),
+        ] {
+            assert_eq!(
+                read_document(text).unwrap_err().in_words_of_go(),
+                expected,
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn levels_are_bounded() {
+        for levels in [200, 255, 256, 10_000] {
+            let flow = format!("a: {}{}", "[".repeat(levels - 1), "]".repeat(levels - 1));
+            let block = format!("{}a", "- ".repeat(levels));
+            for text in [flow, block] {
+                let read = read_document(&text).map(drop);
+                assert_eq!(read.is_ok(), levels <= 255, "{levels}");
+                let message = read.map_err(|error| error.in_words_of_go().to_owned());
+                assert!(levels <= 255 || message.unwrap_err().contains("exceeded max depth"));
+            }
+        }
+        let mut text = "a0: &a0 [1]\n".to_owned();
+        for level in 1..300 {
+            text.push_str(&format!("a{level}: &a{level} [*a{}]\n", level - 1));
+        }
+        let error = read_document(&text).unwrap_err();
+        assert_eq!(error.in_words_of_go(), "yaml: exceeded max depth of 10000");
+    }
+
+    #[test]
+    fn anchors_within_anchors_take_no_copies() {
         let open: String = (0..200).map(|level| format!("&a{level} [")).collect();
         let items = "1,".repeat(100_000);
         let text = format!("{open}{items}{}", "]".repeat(200));
-        let error = read(&text).map(drop).unwrap_err().to_string();
-        assert!(error.contains("aliases repeat too many values"), "{error}");
+        assert!(read(&text).is_ok());
         assert!(read(&format!("a: &x [{items}]\nb: *x\n")).is_ok());
     }
 

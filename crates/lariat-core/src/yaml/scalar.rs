@@ -6,8 +6,51 @@ use serde_json::{Number, Value};
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Scalar {
     Value(Value),
-    /// Infinite or not a number, which JSON cannot express.
-    NotFinite,
+    /// Infinite or not a number, which JSON cannot express; with the name that Go has for it.
+    NotFinite(&'static str),
+}
+
+/// The type of a scalar, as a tag names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Type {
+    Null,
+    Bool,
+    Int,
+    Float,
+    Str,
+}
+
+impl Type {
+    /// Returns the type of an unquoted text.
+    pub(super) fn of(text: &str) -> Self {
+        match resolve(text) {
+            Scalar::NotFinite(_) => Self::Float,
+            Scalar::Value(Value::Null) => Self::Null,
+            Scalar::Value(Value::Bool(_)) => Self::Bool,
+            // Whole floats have the values of integers.
+            Scalar::Value(Value::Number(_)) if integer(&text.replace('_', "")).is_none() => {
+                Self::Float
+            }
+            Scalar::Value(Value::Number(_)) => Self::Int,
+            Scalar::Value(_) => Self::Str,
+        }
+    }
+
+    /// Returns whether a value of another type may have a tag of this one.
+    pub(super) fn takes(self, other: Self) -> bool {
+        self == other || (self, other) == (Self::Float, Self::Int)
+    }
+
+    /// Returns the tag.
+    pub(super) fn tag(self) -> &'static str {
+        match self {
+            Self::Null => "!!null",
+            Self::Bool => "!!bool",
+            Self::Int => "!!int",
+            Self::Float => "!!float",
+            Self::Str => "!!str",
+        }
+    }
 }
 
 /// Resolves an unquoted text; texts that are nothing else are strings.
@@ -20,8 +63,11 @@ pub(super) fn resolve(text: &str) -> Scalar {
         "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
             Value::Bool(false)
         }
-        ".nan" | ".NaN" | ".NAN" | ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF"
-        | "-.inf" | "-.Inf" | "-.INF" => return Scalar::NotFinite,
+        ".nan" | ".NaN" | ".NAN" => return Scalar::NotFinite("NaN"),
+        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => {
+            return Scalar::NotFinite("+Inf");
+        }
+        "-.inf" | "-.Inf" | "-.INF" => return Scalar::NotFinite("-Inf"),
         _ => number(text).unwrap_or_else(|| text.into()),
     };
     Scalar::Value(value)
@@ -158,6 +204,6 @@ mod tests {
         ] {
             assert_eq!(resolve(text), Scalar::Value(expected), "{text}");
         }
-        assert_eq!(resolve("-.Inf"), Scalar::NotFinite);
+        assert_eq!(resolve("-.Inf"), Scalar::NotFinite("-Inf"));
     }
 }
