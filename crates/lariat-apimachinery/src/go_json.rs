@@ -2,11 +2,15 @@
 //!
 //! Source: the states of `scanner` in Go's `encoding/json`.
 
+use std::ops::Range;
+
 use serde_json::Value;
+
+use crate::nesting::DEEPEST;
 
 /// Returns the error of Go's decoder for a text; `None` if it is valid JSON.
 ///
-/// Bytes that are not UTF-8 are no error: Go replaces them.
+/// Bytes that are not UTF-8 are no error: Go replaces them. The depth is bounded by [`DEEPEST`], in Go by 10,000.
 ///
 /// ```
 /// use lariat_apimachinery::go_json::syntax_error;
@@ -17,7 +21,34 @@ use serde_json::Value;
 /// ```
 #[must_use]
 pub fn syntax_error(text: &[u8]) -> Option<String> {
-    Scanner { text, at: 0 }.document().err()
+    let mut scanner = Scanner {
+        text,
+        at: 0,
+        too_large: None,
+    };
+    scanner.document().err()
+}
+
+/// Returns Go's error for valid JSON with a number that no float can hold.
+///
+/// ```
+/// use lariat_apimachinery::go_json::overflow;
+///
+/// let error = overflow(b"[1, 1e400]");
+/// assert_eq!(error.unwrap(), "json: cannot unmarshal number 1e400 into Go value of type float64");
+/// ```
+#[must_use]
+pub fn overflow(text: &[u8]) -> Option<String> {
+    let mut scanner = Scanner {
+        text,
+        at: 0,
+        too_large: None,
+    };
+    scanner.document().ok()?;
+    let number = std::str::from_utf8(&text[scanner.too_large?]).ok()?;
+    Some(format!(
+        "json: cannot unmarshal number {number} into Go value of type float64"
+    ))
 }
 
 /// Returns Go's error for a value of the wrong type.
@@ -50,6 +81,8 @@ pub fn type_name(value: &Value) -> &'static str {
 struct Scanner<'a> {
     text: &'a [u8],
     at: usize,
+    /// The place of the first number that no float can hold.
+    too_large: Option<Range<usize>>,
 }
 
 impl Scanner<'_> {
@@ -57,7 +90,7 @@ impl Scanner<'_> {
     fn document(&mut self) -> Result<(), String> {
         let mut open = Vec::new();
         loop {
-            let opened = self.value()?;
+            let opened = self.value(open.len())?;
             if opened.is_some() {
                 open.extend(opened);
                 continue;
@@ -70,9 +103,11 @@ impl Scanner<'_> {
 
     /// Reads a scalar, or the opening bracket of a list or an object.
     ///
-    /// Of an object the key of its first member is read too. Returns the bracket if members follow.
-    fn value(&mut self) -> Result<Option<u8>, String> {
+    /// Of an object the key of its first member is read too. Returns the bracket if members follow. `depth` is how many
+    /// lists and objects are around it.
+    fn value(&mut self, depth: usize) -> Result<Option<u8>, String> {
         match self.token()? {
+            bracket @ (b'{' | b'[') if depth == DEEPEST => wrong(bracket, "exceeded max depth"),
             b'{' => match self.token()? {
                 b'}' => Ok(None),
                 first => self.key(first).map(|()| Some(b'{')),
@@ -156,6 +191,16 @@ impl Scanner<'_> {
     }
 
     fn number(&mut self, first: u8) -> Result<(), String> {
+        let start = self.at - 1;
+        self.parts_of_number(first)?;
+        let number = std::str::from_utf8(&self.text[start..self.at]).unwrap_or_default();
+        if self.too_large.is_none() && number.parse().is_ok_and(f64::is_infinite) {
+            self.too_large = Some(start..self.at);
+        }
+        Ok(())
+    }
+
+    fn parts_of_number(&mut self, first: u8) -> Result<(), String> {
         let mut digit = first;
         if first == b'-' {
             digit = self.inner_byte();

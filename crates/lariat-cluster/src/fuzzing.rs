@@ -10,7 +10,6 @@ use serde_json::{Map, Value};
 
 use crate::verbs;
 use crate::wire::document::Document;
-use crate::wire::yaml;
 
 /// Reads JSON as a request body, with the warnings of duplicate members.
 ///
@@ -34,7 +33,7 @@ pub fn read_yaml(bytes: &[u8]) -> Result<Value, String> {
 /// Writes YAML as an answer.
 #[must_use]
 pub fn write_yaml(value: &Value) -> String {
-    yaml::to_yaml(value)
+    lariat_core::yaml::write(value)
 }
 
 /// Reads an object of a built-in kind from a body in protobuf.

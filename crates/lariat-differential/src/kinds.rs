@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result};
+use lariat_core::yaml;
 use serde_json::Value;
 
 /// A kind that a server serves.
@@ -99,7 +100,7 @@ fn documents(text: &str) -> Result<Vec<Value>> {
     // The files of this crate have separators in this form only.
     let documents = text.split("\n---\n");
     documents
-        .map(|document| serde_saphyr::from_str(document).context("a manifest"))
+        .map(|document| yaml::read(document).context("a manifest"))
         .collect()
 }
 
@@ -124,7 +125,7 @@ pub fn kinds(resource_lists: &[Value]) -> Result<Vec<Kind>> {
         let key = (text(&manifest, "apiVersion"), text(&manifest, "kind"));
         manifests.entry(key).or_default().push(manifest);
     }
-    let statuses: Vec<Value> = serde_saphyr::from_str(STATUSES).context("statuses")?;
+    let statuses: Vec<Value> = serde_json::from_value(yaml::read(STATUSES)?).context("statuses")?;
     let mut kinds = Vec::new();
     for list in resource_lists {
         let resources = list["resources"].as_array().into_iter().flatten();

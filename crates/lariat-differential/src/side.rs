@@ -382,7 +382,7 @@ async fn read(response: Response<HttpBody>) -> Result<Answer> {
     let content_type = header("content-type").join(", ").replace(' ', "");
     // In what way a YAML document is written does not matter.
     let document = if content_type.starts_with("application/yaml") {
-        serde_saphyr::from_str(&text).ok()
+        lariat_core::yaml::read(&text).ok()
     } else {
         serde_json::from_str(&text).ok()
     };

@@ -126,9 +126,13 @@ impl Call {
     fn document(&self, wanted: Expected<'_>) -> Result<Document, ApiError> {
         match &*self.object_type() {
             // As NegotiateInputSerializer: without a content type the body is JSON.
-            "" | JSON | YAML => self
-                .text_document()
-                .map_err(|error| self.unrecognized(wanted, &error)),
+            "" | JSON | YAML => self.text_document().map_err(|error| {
+                // The type is read without the numbers.
+                match go_json::overflow(&self.body).filter(|_| self.object_type() != YAML) {
+                    Some(error) => normalize::refuse_body(&self.resource, &error),
+                    None => self.unrecognized(wanted, &error),
+                }
+            }),
             PROTOBUF if !wanted.custom => {
                 protobuf::read(&self.body, wanted.kind, wanted.api_version)
             }
@@ -143,7 +147,7 @@ impl Call {
     /// Reads a body that is a text, JSON or YAML.
     fn text_document(&self) -> Result<Document, String> {
         if self.object_type() == YAML {
-            Document::yaml(&self.body).map_err(|error| format!("yaml: {error}"))
+            Document::yaml(&self.body)
         } else {
             Document::json(&self.body)
                 .map_err(|error| format!("couldn't get version/kind; json parse error: {error}"))

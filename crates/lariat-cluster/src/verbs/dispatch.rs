@@ -63,8 +63,12 @@ impl Call {
     fn is_deep(&self) -> bool {
         let key = self.resource.key(self.namespace(), self.name());
         let present = || self.server.store.get(self.resource.table, &key);
-        document::is_deep(&self.body)
-            || present().is_some_and(|stored| document::is_deep(stored.content()))
+        let is_deep_body = if self.object_type().ends_with("yaml") {
+            document::is_deep_yaml(&self.body)
+        } else {
+            document::is_deep(&self.body)
+        };
+        is_deep_body || present().is_some_and(|stored| document::is_deep(stored.content()))
     }
 
     async fn write(&self, verb: Verb) -> Result<Answer, ApiError> {

@@ -4,15 +4,13 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use lariat_apimachinery::go_json;
 use lariat_apimachinery::nesting::{DEEPEST, is_deeper};
 use lariat_apimachinery::schema::{self, DecodeError, FieldPath, Step, StrictErrors, TypeRef};
-use memchr::memchr2_iter;
-use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use lariat_apimachinery::{go_json, go_text};
+use lariat_core::yaml::{self, RepeatedKey};
+use memchr::{memchr, memchr2_iter};
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
-use serde_saphyr::options::DuplicateKeyPolicy;
-
-use super::duplicate_keys;
 
 /// A document, and the members that were there more than once.
 #[derive(Debug)]
@@ -35,6 +33,17 @@ pub(crate) enum Duplicates {
 impl Duplicates {
     pub(crate) fn none() -> Self {
         Self::Worded(Vec::new())
+    }
+
+    fn of_yaml(keys: &[RepeatedKey]) -> Self {
+        if keys.is_empty() {
+            return Self::none();
+        }
+        let line = |repeated: &RepeatedKey| {
+            let key = go_text::syntax(&repeated.key);
+            format!("line {}: key {key} already set in map", repeated.line)
+        };
+        Self::Lines(keys.iter().map(line).collect())
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -93,10 +102,13 @@ impl Document {
         };
         let value = seed.deserialize(&mut reader);
         let value = value.and_then(|value| reader.end().map(|()| value));
-        let value = value
-            .map_err(|error| go_json::syntax_error(bytes).unwrap_or_else(|| error.to_string()))?;
+        let refuse = |error: &str| {
+            let known = go_json::syntax_error(bytes).or_else(|| go_json::overflow(bytes));
+            known.unwrap_or_else(|| error.to_owned())
+        };
+        let value = value.map_err(|error| refuse(&error.to_string()))?;
         if is_deeper(&value, DEEPEST) {
-            return Err("exceeded max depth".to_owned());
+            return Err(refuse("exceeded max depth"));
         }
         let duplicates = Duplicates::Worded(found.strict_errors.into_sentences());
         let document = Self {
@@ -107,57 +119,56 @@ impl Document {
         Ok((document, found.decode_error))
     }
 
-    /// Reads YAML, of which JSON is a part.
+    /// Reads YAML, of which JSON is a part; errors are those of Go's reader.
     pub(crate) fn yaml(bytes: &[u8]) -> Result<Self, String> {
-        let mut document = Self::read(bytes)?;
-        schema::read_whole_numbers(&mut document.value);
-        Ok(document)
-    }
-
-    fn read(bytes: &[u8]) -> Result<Self, String> {
         // The reader of JSON is much faster. Only duplicates are left to that of YAML, which words them otherwise.
-        let begins_json = bytes.trim_ascii_start().starts_with(b"{");
-        if begins_json
-            && let Ok(document) = Self::json(bytes)
+        if bytes.trim_ascii_start().starts_with(b"{")
+            && let Ok(mut document) = Self::json(bytes)
             && document.duplicates.is_empty()
         {
+            schema::read_whole_numbers(&mut document.value);
             return Ok(document);
         }
-        let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
-        let levels = nesting(text);
-        if levels <= SHALLOW {
-            read_yaml(text)
-        } else if levels <= OVERESTIMATE {
-            with_stack(|| read_yaml(text))
-        } else {
-            Err("exceeded max depth".to_owned())
+        let text = std::str::from_utf8(bytes)
+            .map_err(|_| "yaml: invalid leading UTF-8 octet".to_owned())?;
+        let read = yaml::read_document(text).map_err(|error| error.in_words_of_go().to_owned())?;
+        if is_deeper(&read.value, DEEPEST) {
+            return Err("yaml: exceeded max depth of 10000".to_owned());
         }
+        Ok(Self {
+            value: read.value,
+            duplicates: Duplicates::of_yaml(&read.repeated_keys),
+            has_float: false,
+        })
     }
 }
 
-/// The depth of YAML that is read on the present stack.
-///
-/// The reader takes some kilobytes a level.
+/// The depth of documents that are handled on the present stack.
 const SHALLOW: usize = 20;
 
-/// The estimated depth beyond which YAML is not read.
-///
-/// Texts inside of a document may look deep, but not as deep as this.
-const OVERESTIMATE: usize = 2000;
-
 /// The stack for deeper documents, in bytes.
-///
-/// The reader itself refuses what is really deeper than [`DEEPEST`]; its parser has to get there.
 const STACK: usize = 32 * 1024 * 1024;
 
-/// Returns whether a body nests so deep that it needs a larger stack.
+/// Returns whether a body of JSON nests so deep that it needs a larger stack.
 pub(crate) fn is_deep(body: &[u8]) -> bool {
     // Most bodies open so few brackets that they need not be matched.
     memchr2_iter(b'[', b'{', body).nth(SHALLOW).is_some() && brackets(body) > SHALLOW
 }
 
+/// Returns whether a body of YAML may nest so deep that it needs a larger stack.
+pub(crate) fn is_deep_yaml(body: &[u8]) -> bool {
+    let is_indicator = |byte: &&u8| matches!(byte, b' ' | b'-' | b'?' | b':');
+    let lines = body.split(|byte| *byte == b'\n');
+    let columns = lines.map(|line| line.iter().take_while(is_indicator).count());
+    // A level takes two columns at least.
+    let indentation = columns.max().unwrap_or(0).div_ceil(2);
+    // No column tells how deep the values become into which aliases put others.
+    let has_aliases = || memchr(b'&', body).is_some() && memchr(b'*', body).is_some();
+    brackets(body) + indentation > SHALLOW || has_aliases()
+}
+
 /// Works with a stack that is large enough for the deepest document.
-pub(crate) fn with_stack<T>(work: impl FnOnce() -> T) -> T {
+fn with_stack<T>(work: impl FnOnce() -> T) -> T {
     stacker::grow(STACK, work)
 }
 
@@ -195,85 +206,6 @@ impl<F> Drop for WithStack<F> {
     }
 }
 
-fn read_yaml(text: &str) -> Result<Document, String> {
-    let read = |duplicate_keys| {
-        let mut options = serde_saphyr::Options::default();
-        options.duplicate_keys = duplicate_keys;
-        // Go's reader knows YAML 1.1.
-        options.legacy_octal_numbers = true;
-        if let Some(budget) = &mut options.budget {
-            budget.max_depth = DEEPEST;
-        }
-        first_document::<Value>(text, options)
-    };
-    // Strictly first: almost no document has a key twice.
-    let strict = read(DuplicateKeyPolicy::Error);
-    let (value, twice) = match strict {
-        Err(error) if is_duplicate(&error) => (read(DuplicateKeyPolicy::LastWins), Some(error)),
-        strict => (strict, None),
-    };
-    let value = value.map_err(|error| in_words_of_go(&first_line(&error.to_string())))?;
-    let lines = twice.map(|error| duplicate_keys::lines(text, &error));
-    Ok(Document {
-        value,
-        duplicates: lines.map_or_else(Duplicates::none, Duplicates::Lines),
-        has_float: false,
-    })
-}
-
-/// Reads the first document of a text, whatever comes behind it, as Go does.
-pub(super) fn first_document<T: DeserializeOwned>(
-    text: &str,
-    options: serde_saphyr::Options,
-) -> Result<T, serde_saphyr::Error> {
-    let mut first = None;
-    // The reader would refuse the rest, so the first document is kept before it looks there.
-    let end = serde_saphyr::with_deserializer_from_str_with_options(text, options, |reader| {
-        first = Some(T::deserialize(reader)?);
-        Ok(())
-    });
-    match (first, end) {
-        (Some(document), _) => Ok(document),
-        (None, Err(error)) => Err(error),
-        (None, Ok(())) => Err(serde::de::Error::custom("no document")),
-    }
-}
-
-/// Translates the most frequent errors to those of Go's reader, which counts places otherwise.
-fn in_words_of_go(error: &str) -> String {
-    let has = |part: &str| error.contains(part);
-    let known = if has("mapping values are not allowed in this context") {
-        "mapping values are not allowed in this context"
-    } else if has("mismatched bracket '['") {
-        "did not find expected ',' or ']'"
-    } else if has("mismatched bracket '{'") {
-        "did not find expected ',' or '}'"
-    } else if has("unclosed bracket") {
-        "line 1: did not find expected node content"
-    } else {
-        error.strip_prefix("error: ").unwrap_or(error)
-    };
-    known.to_owned()
-}
-
-fn is_duplicate(error: &serde_saphyr::Error) -> bool {
-    let error = error.without_snippet();
-    matches!(error, serde_saphyr::Error::DuplicateMappingKey { .. })
-}
-
-/// Estimates from above how deep YAML nests.
-///
-/// Brackets inside of texts count too; texts with so many that stay open are rare.
-fn nesting(text: &str) -> usize {
-    let indentation = |line: &str| {
-        let is_indicator = |c: char| matches!(c, ' ' | '-' | '?' | ':');
-        let indented = line.len() - line.trim_start_matches(is_indicator).len();
-        // A level takes two columns at least.
-        indented.div_ceil(2)
-    };
-    brackets(text.as_bytes()) + text.lines().map(indentation).max().unwrap_or(0)
-}
-
 /// Counts the brackets that are open at once.
 fn brackets(text: &[u8]) -> usize {
     let (mut open, mut most) = (0_usize, 0);
@@ -286,11 +218,6 @@ fn brackets(text: &[u8]) -> usize {
         most = most.max(open);
     }
     most
-}
-
-/// Returns the first line of an error; those that follow show the document.
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().to_owned()
 }
 
 /// The findings about a document beside its values.
@@ -473,14 +400,45 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_yaml_is_refused_in_words_of_go() {
+    fn yaml_that_cannot_be_read_is_refused_in_words_of_go() {
         for (yaml, error) in [
-            ("a: b: c", "mapping values are not allowed in this context"),
-            ("{", "line 1: did not find expected node content"),
-            ("{a: [b}", "did not find expected ',' or ']'"),
+            (
+                "a: b: c",
+                "yaml: mapping values are not allowed in this context",
+            ),
+            ("{", "yaml: line 1: did not find expected node content"),
+            ("{a: [b}", "yaml: did not find expected ',' or ']'"),
+            ("a: .inf", "json: unsupported value: +Inf"),
         ] {
             assert_eq!(Document::yaml(yaml.as_bytes()).unwrap_err(), error);
         }
+    }
+
+    #[test]
+    fn yaml_has_the_values_of_go() {
+        for (yaml, expected) in [
+            ("yes: 0644\n0x10: on\n", json!({"true": 420, "16": true})),
+            ("a: |\n  one\n  two", json!({"a": "one\ntwo"})),
+            ("a: 1e400\n", json!({"a": "1e400"})),
+            ("{\"a\": 1e400}", json!({"a": "1e400"})),
+            ("", Value::Null),
+        ] {
+            assert_eq!(
+                Document::yaml(yaml.as_bytes()).unwrap().value,
+                expected,
+                "{yaml}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_key_that_is_merged_twice_is_found() {
+        let document = Document::yaml(b"a: &x {b: 1}\nc:\n  <<: *x\n  b: 2\n").unwrap();
+        let line = "line 4: key \"b\" already set in map";
+        assert_eq!(
+            document.duplicates,
+            Duplicates::Lines(vec![line.to_owned()])
+        );
     }
 
     #[test]
@@ -503,18 +461,33 @@ mod tests {
     }
 
     #[test]
-    fn what_nests_too_deep_is_refused() {
+    fn documents_that_nest_too_deep_are_refused_as_go_refuses_them() {
         for depth in [DEEPEST, DEEPEST + 1, 500, 10_000] {
             let json = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-            assert_eq!(
-                Document::json(json.as_bytes()).is_ok(),
-                depth <= DEEPEST,
-                "{depth}"
-            );
+            let read = Document::json(json.as_bytes()).map(drop);
+            if depth <= DEEPEST {
+                assert_eq!(read, Ok(()));
+            } else {
+                assert_eq!(
+                    read.unwrap_err(),
+                    "invalid character '[' exceeded max depth"
+                );
+            }
             for yaml in [format!("a: {json}"), format!("{}a", "- ".repeat(depth + 1))] {
-                assert!(Document::yaml(yaml.as_bytes()).is_err(), "{depth}");
+                let error = Document::yaml(yaml.as_bytes()).unwrap_err();
+                assert_eq!(error, "yaml: exceeded max depth of 10000", "{depth}");
             }
         }
+    }
+
+    #[test]
+    fn yaml_that_may_nest_deep_is_told_by_brackets_columns_and_aliases() {
+        let columns = format!("a:\n{}b", "- ".repeat(30));
+        let brackets = format!("{}{}", "[".repeat(30), "]".repeat(30));
+        for yaml in [columns.as_str(), &brackets, "a: &x [1]\nb: *x\n"] {
+            assert!(is_deep_yaml(yaml.as_bytes()), "{yaml}");
+        }
+        assert!(!is_deep_yaml(b"kind: ConfigMap\ndata:\n  a: b & c\n"));
     }
 
     proptest! {

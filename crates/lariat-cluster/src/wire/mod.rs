@@ -3,7 +3,6 @@
 pub(crate) mod body;
 pub(crate) mod delivery;
 pub(crate) mod document;
-mod duplicate_keys;
 pub(crate) mod gzip;
 mod list_options;
 pub(crate) mod negotiate;
@@ -17,4 +16,3 @@ pub(crate) mod surrogates;
 pub(crate) mod timeout;
 pub(crate) mod verb;
 pub(crate) mod write_options;
-pub(crate) mod yaml;

@@ -6,8 +6,9 @@ use http::header::{
     VARY, WARNING,
 };
 use http::{Response, StatusCode};
+use lariat_core::yaml;
 
-use super::{gzip, protobuf, yaml};
+use super::{gzip, protobuf};
 use crate::status::ApiError;
 use crate::wire::body::ResponseBody;
 use crate::wire::negotiate::Encoding;
@@ -158,9 +159,7 @@ impl Reply {
             _ => {
                 let document = serde_json::from_slice(&bytes);
                 (
-                    document
-                        .ok()
-                        .map(|document| yaml::to_yaml(&document).into()),
+                    document.ok().map(|document| yaml::write(&document).into()),
                     YAML,
                 )
             }

@@ -43,10 +43,11 @@ impl Verb {
 
     /// Returns the verb of a method that the handlers of custom resources answer.
     ///
-    /// Those handlers name the object themselves.
-    pub(crate) fn of_custom(method: &Method, target: &Target) -> Option<Self> {
+    /// Those handlers name the object themselves, and take HEAD for GET.
+    pub(crate) fn of_custom(method: &Method, target: &Target, watch: bool) -> Option<Self> {
         let is_named = target.name.is_some();
         match *method {
+            Method::HEAD => Self::of(&Method::GET, target, watch),
             Method::POST if is_named => Some(Self::Create),
             Method::PUT if !is_named => Some(Self::Update),
             Method::PATCH if !is_named => Some(Self::Patch),

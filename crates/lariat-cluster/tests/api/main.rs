@@ -97,3 +97,4 @@ mod workloads_refused;
 #[cfg(feature = "workloads")]
 mod workloads_rollout;
 mod writes;
+mod yaml_bodies;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use lariat_core::yaml;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
@@ -148,7 +149,8 @@ async fn the_dashboard_and_the_rules_use_what_exists() {
         let labels = between(&query.legend, "{{", &['}']);
         check_template(&labels, &uses, &scrape, &query.expression);
     }
-    let rules: Rules = serde_saphyr::from_str(ALERTS).expect("rules");
+    let rules = yaml::read(ALERTS).expect("rules");
+    let rules: Rules = serde_json::from_value(rules).expect("rules");
     for rule in rules.groups.iter().flat_map(|group| &group.rules) {
         let uses = Uses::of(&rule.expr);
         assert_eq!(uses.missing(&scrape), [""; 0], "{}", rule.alert);

@@ -97,7 +97,7 @@ pub(in crate::verbs) fn read(
 ) -> Result<(Object, Duplicates), ApiError> {
     let refuse = |reason: &str| ApiError::bad_request(format!("error decoding YAML: {reason}"));
     let document = Document::yaml(&call.body)
-        .map_err(|error| refuse(&format!("error converting YAML to JSON: yaml: {error}")))?;
+        .map_err(|error| refuse(&format!("error converting YAML to JSON: {error}")))?;
     let mut applied = match document.value {
         Value::Object(applied) => applied,
         Value::Null => Object::new(),

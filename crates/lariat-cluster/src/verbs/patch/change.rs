@@ -29,6 +29,9 @@ const JSON: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
 pub(crate) const APPLY: &str = "application/apply-patch+yaml";
 
+/// The place of a number in Go's type of an operation of a JSON patch.
+const OPERATION_VALUE: &str = "Go struct field jsonPatchOp.value";
+
 pub(crate) async fn patch(call: &Call) -> Result<Answer, ApiError> {
     call.check_patch_type()?;
     call.check_named()?;
@@ -79,7 +82,8 @@ impl Change {
         let malformed = |error| ApiError::from(PatchError::Unreadable(error));
         match media_type {
             JSON => {
-                let document = Document::json(body).map_err(malformed)?;
+                let document = Document::json(body)
+                    .map_err(|error| malformed(error.replace("Go value", OPERATION_VALUE)))?;
                 let (patch, unknown) = Patch::of_json(document.value)?;
                 let problems = if unknown.is_empty() && document.duplicates.is_empty() {
                     Vec::new()
