@@ -83,6 +83,16 @@ impl Random {
     }
 }
 
+/// Returns whether a name looks as if it was [generated](Random::generate) from `generateName`.
+pub(crate) fn is_generated(name: &str, base: &str) -> bool {
+    let kept = name.len().checked_sub(SUFFIX_LENGTH);
+    let kept = kept
+        .and_then(|length| name.get(..length))
+        .unwrap_or_default();
+    let is_cut = name.chars().count() == GENERATED_LENGTH;
+    !kept.is_empty() && (kept == base || is_cut && base.starts_with(kept))
+}
+
 /// Makes a version 4 UUID of random bits.
 pub(crate) fn uuid(bits: u128) -> String {
     // The version is in the bits from 76 on, the variant in those from 62 on.

@@ -123,8 +123,10 @@ fn is_empty(field: Option<&Field>, name: &str, below: TypeRef<'_>, value: &Value
         // Go's decoder makes an empty slice, which `omitempty` leaves out when the object is written.
         Value::Array(items) => {
             let is_list = matches!(below.get(), Some(Type::List(_)));
-            // An empty list of managed fields is a request to forget the managers.
-            is_omitted && is_list && items.is_empty() && name != "managedFields"
+            // An empty list of managed fields is a request to forget the managers. One of the policies of an autoscaler
+            // gets no default, and is refused.
+            let is_kept = matches!(name, "managedFields" | "policies");
+            is_omitted && is_list && items.is_empty() && !is_kept
         }
         Value::Object(map) => {
             // An empty `dependencies` is kept, so that validation can refuse it.

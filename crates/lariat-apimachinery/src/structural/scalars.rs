@@ -201,18 +201,15 @@ pub(super) fn check_elements(
     }
 }
 
-/// Checks the number of members; returns whether the members can be checked.
-pub(super) fn check_size(bounds: &Bounds, size: usize, path: &str, outcome: &mut Outcome) -> bool {
+/// Checks the number of members.
+pub(super) fn check_size(bounds: &Bounds, size: usize, path: &str, outcome: &mut Outcome) {
     let count = length(size);
     if let Some(least) = bounds.min_properties.filter(|least| count < *least) {
         let rest = format!("should have at least {least} properties");
         outcome.fail(path, FaultKind::Invalid(count.into()), &rest);
-        return false;
     }
     if let Some(most) = bounds.max_properties.filter(|most| count > *most) {
         let rest = format!("should have at most {most} properties");
         outcome.fail(path, FaultKind::TooMany(size, most), &rest);
-        return false;
     }
-    true
 }

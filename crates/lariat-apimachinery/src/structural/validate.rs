@@ -159,10 +159,7 @@ impl Node {
         subject: Subject<'_>,
         outcome: &mut Outcome,
     ) {
-        // `objectValidator.Validate` returns at a wrong number of members, so nothing below is reported then.
-        if !scalars::check_size(&self.bounds, members.len(), subject.path, outcome) {
-            return;
-        }
+        scalars::check_size(&self.bounds, members.len(), subject.path, outcome);
         let old = subject.old.and_then(Value::as_object);
         for (name, value) in members {
             // `SubPropertyValidator`: the type of an object is the same after every conversion, so it is always new.

@@ -6,7 +6,7 @@ use http::header::{
 };
 use http::request::Parts;
 use http::uri::Authority;
-use http::{HeaderValue, Method};
+use http::{HeaderValue, Method, Version};
 use lariat_apimachinery::kinds::Resource;
 
 use crate::fault::Action;
@@ -151,6 +151,18 @@ impl IncomingRequest {
     pub(crate) fn hosts(&self) -> (impl Iterator<Item = &HeaderValue>, Option<&Authority>) {
         let headers = self.parts.headers.get_all(HOST).into_iter();
         (headers, self.parts.uri.authority())
+    }
+
+    /// Returns the text with which Go's server refuses a request of HTTP/1.1 for its `Host`.
+    ///
+    /// Source: `conn.readRequest` in `net/http`.
+    pub(crate) fn host_refusal(&self) -> Option<&'static str> {
+        match self.parts.headers.get_all(HOST).iter().count() {
+            _ if self.in_process || self.parts.version != Version::HTTP_11 => None,
+            0 => Some("400 Bad Request: missing required Host header"),
+            1 => None,
+            _ => Some("400 Bad Request"),
+        }
     }
 
     /// Iterates over the values of a header that may come more than once.

@@ -12,6 +12,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 #[cfg(feature = "client")]
 use http::HeaderValue;
+use http::header::CONNECTION;
 use http::{Method, Request, Response, StatusCode};
 use http_body::Body;
 use lariat_apimachinery::kinds::Resource;
@@ -193,6 +194,9 @@ where
     B::Data: Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
+    if let Some(text) = incoming.host_refusal() {
+        return Ok(Reply::text(StatusCode::BAD_REQUEST, text).header(CONNECTION, "close"));
+    }
     check_request(&server, &incoming)?;
     if matches!(incoming.route, Route::Incomplete) {
         return Ok(incomplete(&incoming));
@@ -341,7 +345,7 @@ fn check_watch_path(
 }
 
 fn custom_verb(resource: &Resource, incoming: &IncomingRequest, target: &Target) -> Option<Verb> {
-    let verb = Verb::of_custom(incoming.method(), target);
+    let verb = Verb::of_custom(incoming.method(), target, incoming.query.watches());
     verb.filter(|_| resource.rules.custom)
 }
 

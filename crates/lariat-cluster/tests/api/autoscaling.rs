@@ -63,3 +63,27 @@ async fn an_update_in_version_1_keeps_what_only_version_2_can_say() {
     );
     assert!(second["metadata"].get("annotations").is_none());
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_list_of_policies_is_refused() {
+    let bench = Bench::new().await;
+    for direction in ["scaleUp", "scaleDown"] {
+        let empty = scaler(&json!({"behavior": {direction: {"policies": []}}}));
+        let status = bench.post(SECOND, &empty).await.fails(422, "Invalid");
+        let cause = &status["details"]["causes"][0];
+        assert_eq!(
+            cause["field"],
+            format!("spec.behavior.{direction}.policies")
+        );
+        assert_eq!(
+            cause["message"],
+            "Required value: must specify at least one Policy"
+        );
+    }
+    let none = scaler(&json!({"behavior": {"scaleDown": {"policies": null}}}));
+    let created = bench.post(SECOND, &none).await.json();
+    assert_eq!(
+        created["spec"]["behavior"]["scaleDown"]["policies"][0]["type"],
+        "Percent"
+    );
+}

@@ -1,6 +1,6 @@
 //! What the handlers of custom resources do otherwise than those of built-in kinds.
 
-use crate::bench::{Bench, text};
+use crate::bench::{Bench, CONFIG_MAPS, text};
 use crate::kinds::{WIDGETS, definition, widget};
 use http::Method;
 use serde_json::json;
@@ -66,4 +66,24 @@ async fn handlers_of_custom_resources_find_out_late_what_has_no_name() {
     );
     let created = call(Method::POST, format!("{WIDGETS}/ignored"), json).await;
     assert_eq!(text(&created.json(), "/metadata/name"), "a");
+}
+
+#[tokio::test(start_paused = true)]
+async fn head_is_answered_as_get_for_custom_resources_alone() {
+    let bench = Bench::new().await;
+    bench
+        .define(&definition("widgets", "Widget", "Namespaced"))
+        .await;
+    bench.post(WIDGETS, &widget("a")).await;
+    bench.config_map("a", json!({})).await;
+    for (path, code) in [
+        (WIDGETS.to_owned(), 200),
+        (format!("{WIDGETS}/a"), 200),
+        (format!("{WIDGETS}/b"), 404),
+        (CONFIG_MAPS.to_owned(), 405),
+        (format!("{CONFIG_MAPS}/a"), 405),
+    ] {
+        let answer = bench.call(Method::HEAD, &path, "", "").await;
+        assert_eq!(answer.code, code, "{path}: {}", answer.text);
+    }
 }

@@ -103,6 +103,10 @@ async fn custom_resources_have_the_same_bare_form() {
     assert!(list["metadata"]["continue"].is_null());
     let one = get(&bench, &format!("{WIDGETS}/a"), ONE).await.json();
     assert_eq!(name_of(&one), "a");
+    let as_list = get(&bench, &format!("{WIDGETS}/a"), LIST).await;
+    assert_eq!(as_list.code, 500);
+    assert_eq!(as_list.json()["message"], "content is not a list");
+    assert!(as_list.json().get("reason").is_none());
 }
 
 #[tokio::test(start_paused = true)]

@@ -51,7 +51,9 @@ async fn connect(cluster: &Cluster) -> TcpStream {
 }
 
 fn request(path: &str) -> Request<Full<Bytes>> {
-    let request = Request::builder().uri(format!("http://localhost{path}"));
+    let request = Request::builder()
+        .uri(format!("http://localhost{path}"))
+        .header("host", "localhost");
     request.body(Full::default()).expect("it is well formed")
 }
 
@@ -187,6 +189,36 @@ async fn a_lost_reply_closes_an_http1_connection() {
     let ended = timeout(TIMEOUT, stream.read_to_end(&mut answer)).await;
     assert!(ended.is_ok());
     assert_eq!(answer, b"");
+    cluster.shutdown().await;
+}
+
+#[tokio::test]
+async fn requests_of_http_1_1_name_one_host() {
+    let cluster = listening().await;
+    let missing = "400 Bad Request: missing required Host header";
+    for (head, code, body) in [
+        ("GET /version HTTP/1.1\r\n", "400", missing),
+        ("GET http://localhost/version HTTP/1.1\r\n", "400", missing),
+        (
+            "GET /version HTTP/1.1\r\nhost: localhost\r\nhost: localhost\r\n",
+            "400",
+            "400 Bad Request",
+        ),
+        ("GET /version HTTP/1.0\r\n", "200", ""),
+    ] {
+        let mut stream = connect(&cluster).await;
+        let request = format!("{head}\r\n");
+        stream
+            .write_all(request.as_bytes())
+            .await
+            .expect("it is sent");
+        let mut answer = Vec::new();
+        let ended = timeout(TIMEOUT, stream.read_to_end(&mut answer)).await;
+        ended.expect("it ends").expect("it is read");
+        let answer = String::from_utf8_lossy(&answer);
+        assert_eq!(answer.split(' ').nth(1), Some(code), "{answer}");
+        assert!(answer.ends_with(body), "{answer}");
+    }
     cluster.shutdown().await;
 }
 

@@ -406,3 +406,27 @@ async fn writers_that_race_lose_nothing() {
     let object = bench.get(ONE).await.json();
     assert_eq!(object["data"].as_object().unwrap().len(), 21);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_is_named_here_shares_no_labels_with_its_pods() {
+    let bench = Bench::new().await;
+    let jobs = "/apis/batch/v1/namespaces/default/jobs";
+    for (metadata, count) in [
+        (json!({"name": "j"}), 5),
+        (json!({"generateName": "j-"}), 1),
+        (json!({"generateName": "j".repeat(62)}), 1),
+    ] {
+        let job = json!({"metadata": metadata, "spec": {"template": {
+            "metadata": {"labels": {"a": "b"}},
+            "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]},
+        }}});
+        let created = bench.post(jobs, &job).await.json();
+        let labels = |path: &str| {
+            created
+                .pointer(path)
+                .and_then(|labels| Some(labels.as_object()?.len()))
+        };
+        assert_eq!(labels("/metadata/labels"), Some(count), "{created:#}");
+        assert_eq!(labels("/spec/template/metadata/labels"), Some(5));
+    }
+}

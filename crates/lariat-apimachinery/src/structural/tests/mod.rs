@@ -188,6 +188,14 @@ fn lists_and_maps_are_checked() {
         &["FieldValueTooMany spec.x: Too many: 2: must have at most 1 item"],
     );
     check(
+        map.clone(),
+        json!({"a": 1, "b": "2"}),
+        &[
+            "FieldValueTooMany spec.x: Too many: 2: must have at most 1 item",
+            "FieldValueTypeInvalid spec.x.b: Invalid value: \"string\": spec.x.b in body must be of type integer: \"string\"",
+        ],
+    );
+    check(
         map,
         json!({"a": "1"}),
         &[

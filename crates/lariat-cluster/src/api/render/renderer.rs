@@ -62,6 +62,11 @@ pub(in crate::api) fn check_shape(
     if format.shape == Shape::Table {
         Include::of(&call.query)?;
     }
+    let is_unstructured = call.resource.rules.custom && matches!(answer, Answer::Object { .. });
+    if is_wrong && is_unstructured {
+        // Go's type of a custom resource is also one of lists, which is found to be none only when its items are read.
+        return Err(ApiError::internal("content is not a list"));
+    }
     if is_wrong {
         let go_type = match answer {
             Answer::Document { .. } => scale::go_type(&call.resource).to_owned(),

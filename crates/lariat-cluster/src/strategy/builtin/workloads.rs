@@ -9,6 +9,7 @@ use lariat_apimachinery::validation::are_equal;
 use serde_json::{Value, json};
 
 use super::parts::at;
+use crate::random;
 
 /// The annotation that counts the templates a DaemonSet had.
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
@@ -46,6 +47,7 @@ pub(super) fn prepare_job(object: &mut Object) {
     }
     let uid = metadata_text(object, "uid").to_owned();
     let name = metadata_text(object, "name").to_owned();
+    let is_named_here = random::is_generated(&name, metadata_text(object, "generateName"));
     let controller = "batch.kubernetes.io/controller-uid";
     let labels = [
         (controller, &uid),
@@ -58,8 +60,8 @@ pub(super) fn prepare_job(object: &mut Object) {
         return;
     };
     let template = &mut spec["template"]["metadata"]["labels"];
-    // A Job without labels has those of its Pods, which in Go are one map.
-    let is_shared = own.unwrap_or_default() == *template;
+    // A Job without labels has those of its Pods, which in Go are one map, unless it was copied to be named.
+    let is_shared = !is_named_here && own.unwrap_or_default() == *template;
     if !template.is_object() {
         *template = json!({});
     }
