@@ -194,13 +194,10 @@ where
     B::Data: Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    if let Some(text) = incoming.host_refusal() {
-        return Ok(Reply::text(StatusCode::BAD_REQUEST, text).header(CONNECTION, "close"));
+    if let Some(refusal) = refuse_form(&incoming) {
+        return Ok(refusal);
     }
     check_request(&server, &incoming)?;
-    if matches!(incoming.route, Route::Incomplete) {
-        return Ok(incomplete(&incoming));
-    }
     let user = authenticate::admit(&server, &incoming, |user| {
         if let Some(mark) = incoming.mark {
             server.journal.sent_by(mark, user.name());
@@ -280,6 +277,14 @@ where
         body,
     };
     admin::answer(server, &request).await
+}
+
+/// Answers a request that does not say which host or what it is for.
+fn refuse_form(incoming: &IncomingRequest) -> Option<Reply> {
+    if let Some(text) = incoming.host_refusal() {
+        return Some(Reply::text(StatusCode::BAD_REQUEST, text).header(CONNECTION, "close"));
+    }
+    matches!(incoming.route, Route::Incomplete).then(|| incomplete(incoming))
 }
 
 /// Answers a path that ends before it says what is asked for.

@@ -166,17 +166,17 @@ mod tests {
         }
     }
 
+    #[track_caller]
+    fn check_errors(errors: &[(&str, &str)]) {
+        for (text, expected) in errors {
+            let error = read_document(text).unwrap_err();
+            assert_eq!(error.in_words_of_go(), *expected, "{text}");
+        }
+    }
+
     #[test]
-    fn errors_are_those_of_go() {
-        for (text, expected) in [
-            (
-                "a: b: c",
-                "yaml: mapping values are not allowed in this context",
-            ),
-            ("a: [", "yaml: line 1: did not find expected node content"),
-            ("{", "yaml: line 1: did not find expected node content"),
-            ("a: [1\n", "yaml: line 1: did not find expected ',' or ']'"),
-            ("{a: [b}", "yaml: did not find expected ',' or ']'"),
+    fn errors_of_values_are_those_of_go() {
+        check_errors(&[
             ("a: *x\n", "yaml: unknown anchor 'x' referenced"),
             ("a: -.inf\n", "json: unsupported value: -Inf"),
             (
@@ -189,6 +189,25 @@ mod tests {
                 "yaml: found incompatible YAML document",
             ),
             (
+                "<<: 1\n",
+                "yaml: map merge requires map or sequence of maps as the value",
+            ),
+            ("a: \u{1}\n", "yaml: control characters are not allowed"),
+        ]);
+    }
+
+    #[test]
+    fn errors_of_syntax_are_those_of_go() {
+        check_errors(&[
+            (
+                "a: b: c",
+                "yaml: mapping values are not allowed in this context",
+            ),
+            ("a: [", "yaml: line 1: did not find expected node content"),
+            ("{", "yaml: line 1: did not find expected node content"),
+            ("a: [1\n", "yaml: line 1: did not find expected ',' or ']'"),
+            ("{a: [b}", "yaml: did not find expected ',' or ']'"),
+            (
                 "x:\n- a\n\nb: \"c\n",
                 "yaml: line 5: found unexpected end of stream",
             ),
@@ -197,12 +216,12 @@ mod tests {
                 "yaml: line 4: could not find expected ':'",
             ),
             (
-                "x:\n  a: b\n\tc: d\n",
-                "yaml: line 3: found a tab character that violates indentation",
-            ),
-            (
                 "x:\n\ta: b\n",
                 "yaml: line 2: found character that cannot start any token",
+            ),
+            (
+                "x:\n  a: b\n\tc: d\n",
+                "yaml: line 3: found a tab character that violates indentation",
             ),
             (
                 "x:\n  a: b\n  - c\n",
@@ -224,18 +243,7 @@ mod tests {
                 "x:\n  a: \"\\xzz\"\n",
                 "yaml: line 2: did not find expected hexdecimal number",
             ),
-            (
-                "<<: 1\n",
-                "yaml: map merge requires map or sequence of maps as the value",
-            ),
-            ("a: \u{1}\n", "yaml: control characters are not allowed"),
-        ] {
-            assert_eq!(
-                read_document(text).unwrap_err().in_words_of_go(),
-                expected,
-                "{text}"
-            );
-        }
+        ]);
     }
 
     #[test]
