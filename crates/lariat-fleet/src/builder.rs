@@ -78,7 +78,7 @@ impl FleetBuilder {
         self
     }
 
-    /// Fences the fleet with the lease of a factory, which need not be that of a source (default: none).
+    /// Fences the fleet with the lease of a factory (default: none).
     ///
     /// A run waits until this process has the lease, so that one replica has the clusters. The clients of all clusters
     /// send writes only in that term, also if the lease is acquired again later, and the run ends when it is over. As

@@ -40,7 +40,7 @@ impl Rate {
         self.per
     }
 
-    /// Returns how long to wait until this many requests are allowed; zero if they are now.
+    /// Returns how long to wait for this many requests; zero if they are allowed.
     ///
     /// `full` is when everything that was spent has come back. More than half of the requests, even more than all, are
     /// allowed while half are left; further ones wait accordingly longer.

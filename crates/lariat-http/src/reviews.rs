@@ -127,9 +127,9 @@ impl TokenReviews {
         Self { ttl, known, ..self }
     }
 
-    /// Sets how many unknown tokens are reviewed in a time (default: 100 in 2 seconds), from all clients together.
+    /// Sets how many unknown tokens are reviewed in a time (default: 100 in 2 s).
     ///
-    /// Zero counts as one.
+    /// The tokens of all clients count together. Zero counts as one.
     #[must_use]
     pub fn with_unknown_tokens(self, reviews: u32, per: Duration) -> Self {
         let unknown = Unknown::new(Rate::new(reviews, per));

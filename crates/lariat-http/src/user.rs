@@ -74,9 +74,9 @@ impl User {
         self
     }
 
-    /// Returns the user without the id of its credential, which differs from token to token.
+    /// Returns the user without the id of its credential.
     ///
-    /// It is `authentication.kubernetes.io/credential-id` among the extra values.
+    /// It is `authentication.kubernetes.io/credential-id` among the extra values, and differs from token to token.
     #[must_use]
     pub fn without_credential(mut self) -> Self {
         if self.0.extra.contains_key(CREDENTIAL_ID) {

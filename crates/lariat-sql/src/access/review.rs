@@ -137,7 +137,7 @@ impl AccessReviews {
         self
     }
 
-    /// Sets how many reviews may be sent about a user in a time (default 6,000 in 30 seconds).
+    /// Sets how many reviews a user may cause in a time (default 6,000 in 30 s).
     ///
     /// What was spent comes back evenly. A question about more namespaces than half of it is allowed while half is left,
     /// and the next one waits accordingly longer. Users are identified by their names; zero counts as one. There is no such

@@ -223,7 +223,7 @@ impl SqlService {
         self
     }
 
-    /// Sets how many bytes answers may have that clients have not read yet (default 256 MiB, 268,435,456).
+    /// Sets how many bytes of unread answers are held (default 256 MiB).
     ///
     /// The bytes of lists and objects count until the client has read the whole answer, or is disconnected. Further
     /// requests get 429 before their objects are read, unless no other answer is held.
