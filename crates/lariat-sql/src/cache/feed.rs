@@ -6,7 +6,7 @@ use std::time::Duration;
 use lariat_cache::{Informer, Phase, Subscriber, WarmIdentity};
 use lariat_core::ObjectKey;
 use parking_lot::Mutex;
-use tokio::time::{self, Instant};
+use tokio::time;
 use tokio_util::sync::CancellationToken;
 
 use super::bare::Bare;
@@ -29,12 +29,6 @@ const BATCH: usize = 500;
 /// Queries of other replicas wait for the version that is written to the database.
 const LOOK_SHARED: Duration = Duration::from_millis(100);
 
-/// How long the first fill waits for the version that another process wrote.
-///
-/// The API server that this process reads from may be behind the one that the other process read from. After this time
-/// a lower version is accepted, because the cluster may have been restored.
-const STALE: Duration = Duration::from_secs(3);
-
 /// The shortest and the longest pause before a failed write is retried.
 pub(super) const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
@@ -43,24 +37,26 @@ const CONTENT_LOOK: Duration = Duration::from_secs(1);
 
 /// Writes the changes that an informer publishes.
 pub(super) struct Feed {
-    kind: Arc<Inner>,
-    informer: Informer,
-    history: Arc<History>,
+    pub(super) kind: Arc<Inner>,
+    pub(super) informer: Informer,
+    pub(super) history: Arc<History>,
     writer: Arc<Mutex<Writer>>,
-    reached: Reached,
-    unread: Arc<Unread>,
+    pub(super) reached: Reached,
+    pub(super) unread: Arc<Unread>,
     covered: Covered,
-    bare: Bare,
+    pub(super) bare: Bare,
     /// Whether all objects of the first sync were written.
-    is_filled: bool,
+    pub(super) is_filled: bool,
+    /// The namespaces that are forbidden since the first sync, whose rows are those of an earlier process.
+    pub(super) forbidden: Vec<String>,
     /// The informer's identity that is written for a restart.
     ///
     /// With `None` the next process lists the kind.
-    identity: Option<WarmIdentity>,
+    pub(super) identity: Option<WarmIdentity>,
     /// The token of the whole cache, where replicas share it.
     shared: Option<CancellationToken>,
     /// Stops the feed; a write in progress is finished first.
-    stopping: CancellationToken,
+    pub(super) stopping: CancellationToken,
 }
 
 /// Ends the watches of a kind when it is dropped.
@@ -103,6 +99,7 @@ impl Feed {
             covered: Covered::default(),
             bare: Bare::default(),
             is_filled: false,
+            forbidden: Vec::new(),
             identity: None,
             shared: None,
             stopping: stopping.clone(),
@@ -156,10 +153,11 @@ impl Feed {
     ///
     /// Once it was `None`, it is set again only when the informer has synced and all changes are in the batch: until
     /// then the rows may belong to another selection.
-    fn identity(&self) -> Option<WarmIdentity> {
-        // Rows without content would lack fields in the next process, and those left out are missing: it must list the
-        // kind.
-        let is_partial = self.bare.len() > 0 || self.kind.left_out.len() > 0;
+    pub(super) fn identity(&self) -> Option<WarmIdentity> {
+        // Rows without content would lack fields in the next process, those left out are missing, and those of forbidden
+        // namespaces may be outdated: it must list the kind.
+        let is_partial =
+            self.bare.len() > 0 || self.kind.left_out.len() > 0 || !self.forbidden.is_empty();
         if !self.kind.is_in_file() || is_partial {
             return None;
         }
@@ -171,74 +169,10 @@ impl Feed {
         now.filter(|now| self.identity.as_ref() == Some(now) || is_whole())
     }
 
-    fn note_phase(&self) {
+    pub(super) fn note_phase(&self) {
         let phase = self.informer.status().phase.to_string();
         let progress = &self.kind.progress;
         progress.send_modify(|progress| progress.phase = phase);
-    }
-
-    /// Writes the initial list, and deletes rows whose objects do not exist.
-    ///
-    /// An earlier process may have left such rows.
-    async fn fill(&mut self) {
-        // The version that another process has written before.
-        let before = self.kind.progress.borrow().reached.version;
-        let deadline = Instant::now() + STALE;
-        loop {
-            if self.stopping.is_cancelled() {
-                return;
-            }
-            self.note_phase();
-            // Changes are written while the informer lists, so the fill does not begin only at its end.
-            let synced = time::timeout(LOOK, self.informer.synced()).await;
-            // What is pending by now belongs to the initial list.
-            self.write_present().await;
-            // Objects that were written without their content are written again if the informer has it by now.
-            self.write_present().await;
-            match synced {
-                // The list may come from an API server that is behind the one that the other process read from.
-                Ok(true) if self.reached.version < before && Instant::now() < deadline => {
-                    self.pause(LOOK).await;
-                }
-                // The informer is reading content that it had cached as metadata; until then fields have no values.
-                Ok(true) if self.informer.is_upgrading() => self.pause(LOOK).await,
-                Ok(true) => break,
-                // The kind is not served, and may be later.
-                Ok(false) => self.pause(PAUSES.0).await,
-                Err(_) => {}
-            }
-        }
-        let identity = self.identity();
-        self.identity.clone_from(&identity);
-        let (kind, informer) = (Arc::clone(&self.kind), self.informer.clone());
-        let (reached, unread) = (self.reached, Arc::clone(&self.unread));
-        let written = self.retry(move |writer| {
-            // All under the writer's lock: rows that remain are those of objects that the store or a step has.
-            let stored = writer.keys(&kind.tables)?;
-            let ops: Vec<Op> = stored
-                .iter()
-                .filter_map(|key| key.parse::<ObjectKey>().ok())
-                // The deletion of an object with a pending step is left to that step, so that watches report it.
-                .filter(|key| !unread.has(key) && !informer.store().contains(key))
-                .map(Op::Delete)
-                .collect();
-            // Objects that are not selected any more may have been removed from the store just now.
-            let identity = identity
-                .as_ref()
-                .filter(|it| informer.warm_identity().as_ref() == Some(*it))
-                .map(WarmIdentity::as_str);
-            writer.apply(&kind.tables, &ops, Some((reached, identity)))?;
-            // Statistics of empty tables would lead the planner to scan them.
-            writer.settle(&kind.tables)
-        });
-        if written.await {
-            self.is_filled = true;
-            self.kind.progress.send_modify(|progress| {
-                progress.is_synced = true;
-                progress.reached = reached;
-            });
-            self.bare.report(&self.informer);
-        }
     }
 
     /// Waits for changes and writes them, or only the new version.
@@ -248,7 +182,8 @@ impl Feed {
         let look = if is_waited_for { LOOK } else { LOOK_SHARED };
         let looks = is_waited_for || self.shared.is_some();
         // Content may have been loaded, or the file may be usable for the next process by now.
-        let has_bare = self.bare.len() > 0 || (self.identity.is_none() && self.kind.is_in_file());
+        let is_partial = self.bare.len() > 0 || !self.forbidden.is_empty();
+        let has_bare = is_partial || (self.identity.is_none() && self.kind.is_in_file());
         tokio::select! {
             biased;
             () = self.stopping.cancelled() => return,
@@ -260,13 +195,14 @@ impl Feed {
             _ = waiting.changed() => {}
         }
         self.write_next().await;
+        self.compare_readable().await;
         self.bare.report(&self.informer);
     }
 
     /// Writes the changes that are pending now.
     ///
     /// Changes that arrive meanwhile are left for later, because they may never stop.
-    async fn write_present(&mut self) {
+    pub(super) async fn write_present(&mut self) {
         // At least once, for a version without changes.
         let mut left = self.unread.unwritten().0.max(1);
         while left > 0 && self.write_next().await {
@@ -354,7 +290,7 @@ impl Feed {
     }
 
     /// Waits, but not beyond a stop.
-    async fn pause(&self, pause: Duration) {
+    pub(super) async fn pause(&self, pause: Duration) {
         let paused = time::sleep(pause);
         self.stopping.run_until_cancelled(paused).await;
     }
@@ -362,7 +298,7 @@ impl Feed {
     /// Repeats a write until it succeeds; returns `false` if it is stopped before.
     ///
     /// After an error, such as a full disk, the write is retried with growing [pauses](PAUSES).
-    async fn retry<F>(&self, write: F) -> bool
+    pub(super) async fn retry<F>(&self, write: F) -> bool
     where
         F: Fn(&mut Writer) -> Result<(), StorageError> + Clone + Send + 'static,
     {

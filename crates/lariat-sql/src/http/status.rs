@@ -280,7 +280,7 @@ impl From<WatchError> for Refusal {
                 "the changes of {kind} after the revision are not available: it is too old, or from another cache; list again"
             )),
             WatchError::TooSlow { kind, .. } => Self::expired(format!(
-                "the watch of {kind} is too slow: its next changes are no longer available; list again"
+                "the next changes of {kind} are no longer available: the watch is too slow, or a namespace that was forbidden has become readable; list again"
             )),
             WatchError::Stopped { .. } | WatchError::Elsewhere { .. } => Self::new(
                 StatusCode::SERVICE_UNAVAILABLE,

@@ -147,6 +147,14 @@ impl History {
         }
     }
 
+    /// Forgets all changes up to one that no event describes: watches that have not read it list again.
+    pub(crate) fn forget(&self, change: u64) {
+        let mut kept = self.kept.lock();
+        *kept = Kept::default();
+        drop(kept);
+        self.newest.send_modify(|newest| newest.change = change);
+    }
+
     /// Ends all watches once they have read the changes that are kept.
     pub(crate) fn end(&self, is_elsewhere: bool) {
         let over = if is_elsewhere {
@@ -225,6 +233,19 @@ mod tests {
             );
         }
         assert!(matches!(history.after(5), Next::NotYet));
+    }
+
+    #[test]
+    fn change_without_event_is_not_skipped() {
+        let history = History::new(3);
+        history.push((1..=2).map(event));
+        history.forget(3);
+        assert!(matches!(history.after(1), Next::Gone));
+        assert!(matches!(history.after(2), Next::Gone));
+        assert!(matches!(history.after(3), Next::NotYet));
+        history.push([event(4)]);
+        assert!(matches!(history.after(2), Next::Gone));
+        assert!(matches!(history.after(3), Next::Event(event) if event.change == 4));
     }
 
     #[test]

@@ -60,9 +60,9 @@ pub enum WatchError {
         /// The requested revision.
         since: Revision,
     },
-    /// The reader was slower than the changes, and has missed some.
+    /// The reader was slower than the changes, and has missed some, or a forbidden namespace has become readable.
     #[error(
-        "the watch of {kind} is too slow: the changes after revision {at} are no longer available; list again"
+        "the changes of {kind} after revision {at} are no longer available: the watch is too slow, or a namespace that was forbidden has become readable; list again"
     )]
     TooSlow {
         /// The kind.

@@ -4,11 +4,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use http::StatusCode;
-use lariat_cache::{Selection, SharedCacheFactory};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, DeleteParams, PostParams};
+use lariat_cache::{KindOptions, Selection, SharedCacheFactory};
 use lariat_cluster::faults::{Action, Refusal, Rule};
 use lariat_seal::{LocalKeys, Sealing};
-use lariat_sql::{Query, SqlCacheBuilder, field};
+use lariat_sql::{Query, SqlCache, SqlCacheBuilder, WatchError, field};
 use serde_json::json;
+use tokio::time;
 
 use crate::bench::{Bench, Folder, Process, maps_kind, names, schema};
 
@@ -163,6 +166,77 @@ async fn what_was_read_as_something_else_is_listed() {
     finds(&bench, &file, &version, &["blue", "red"], true).await;
     // Nothing is in the way now.
     finds(&bench, &file, &version, &["blue", "red"], false).await;
+}
+
+/// Starts a process of two namespaces, which does not wait for a forbidden one.
+async fn start_in_two(bench: &Bench, file: &Path) -> Process {
+    let selection = Selection::all().in_namespaces(["default", "kube-public"]);
+    let options = KindOptions::default().selection(selection);
+    let factory = SharedCacheFactory::builder(bench.cluster.client())
+        .default_options(options.start_without_forbidden())
+        .build();
+    let sql = SqlCache::builder(&factory).kind(schema()).in_file(file);
+    let sql = sql.start().await.expect("started");
+    factory.start();
+    let maps = sql.kind(&maps_kind()).expect("the kind is there");
+    Process { factory, sql, maps }
+}
+
+/// Returns the names of the objects in the namespace `kube-public`.
+async fn public(process: &Process) -> Vec<String> {
+    let query = Query::new().sort(field("metadata.name"));
+    let query = query.namespaces(["kube-public"]);
+    let answer = process.maps.query(&query).await.expect("answered");
+    names(&answer).into_iter().map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn rows_of_a_forbidden_namespace_stay_until_it_is_readable() {
+    let (bench, folder) = (Bench::new().await, Folder::new());
+    let file = folder.0.join("cache.db");
+    let maps: Api<ConfigMap> = Api::namespaced(bench.cluster.client(), "kube-public");
+    for name in ["deleted", "kept"] {
+        let map = json!({"metadata": {"name": name}});
+        let map = serde_json::from_value(map).expect("a ConfigMap");
+        let created = maps.create(&PostParams::default(), &map).await;
+        created.expect("created");
+    }
+    let version = bench.create("other", json!({})).await;
+    let process = start_in_two(&bench, &file).await;
+    assert_eq!(sorted(&process, &version).await, ["other"]);
+    assert_eq!(public(&process).await, ["deleted", "kept"]);
+    process.stop().await;
+    // The next process has to list.
+    let database = rusqlite::Connection::open(&file).expect("opened");
+    let forget = "UPDATE kinds SET identity = NULL";
+    database.execute(forget, []).expect("written");
+    drop(database);
+    let deleted = maps.delete("deleted", &DeleteParams::default()).await;
+    deleted.expect("deleted");
+    bench.delete("other").await;
+    let version = bench.create("another", json!({})).await;
+    let forbidden = Rule::new(Action::Refuse(Refusal::new(StatusCode::FORBIDDEN)));
+    let forbidden = forbidden.resource("configmaps").namespace("kube-public");
+    bench.cluster.faults().add(forbidden);
+    let process = start_in_two(&bench, &file).await;
+    assert_eq!(sorted(&process, &version).await, ["another"]);
+    assert_eq!(public(&process).await, ["deleted", "kept"]);
+    let mut watch = process.maps.watch(&Query::new(), None).expect("it begins");
+    bench.cluster.faults().clear();
+    while public(&process).await != ["kept"] {
+        time::sleep(Duration::from_millis(5)).await;
+    }
+    // The last state of what is gone is not known, so the watch cannot report it.
+    let error = loop {
+        match watch.next().await.expect("an error") {
+            Ok(_) => {}
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, WatchError::TooSlow { .. }), "{error}");
+    let version = bench.create("last", json!({})).await;
+    assert_eq!(sorted(&process, &version).await, ["another", "last"]);
+    process.stop().await;
 }
 
 #[tokio::test]
