@@ -127,9 +127,16 @@ pub(super) fn open(connection: &mut dyn Connection, tables: &Tables) -> Result<(
     if is_unclean {
         // Outside the transaction: the plain text must not remain in free pages of the file.
         connection.scrub()?;
-        let clean = Statement::new(dialect, &format!("UPDATE {kinds} SET signature = "))
-            .with("", Param::Text(signature))
-            .with(" WHERE number = ", Param::Integer(layout.number()));
+        let after = UNCLEAN.len() + 2;
+        let clean = format!(
+            "UPDATE {kinds} SET signature = substr(signature, {after}) WHERE signature LIKE '{UNCLEAN} %'"
+        );
+        let clean = Statement::new(dialect, &clean);
+        let clean = match dialect {
+            // The file was cleaned for all kinds, so that a rotation leads to one scrub at the next start.
+            Dialect::Sqlite => clean,
+            Dialect::Postgres => clean.with(" AND number = ", Param::Integer(layout.number())),
+        };
         connection.within(Transaction::Writes, |connection| connection.execute(&clean))?;
     }
     Ok(())

@@ -309,3 +309,24 @@ fn keys_that_were_replaced_meanwhile_are_not_used_again() {
     keys.replace(&first, first.rotated().unwrap());
     assert!(keys.is_current(&second));
 }
+
+#[test]
+fn a_file_is_rewritten_once_for_all_kinds_after_a_rotation() {
+    let keys = new_keys();
+    let mut stage = Stage::on(&Database::in_memory(), Some(&keys));
+    let connection = &mut *stage.writer.connection;
+    // As after a rotation of a cache with two encrypted kinds.
+    connection
+        .run("UPDATE kinds SET signature = 'unclean ' || signature")
+        .unwrap();
+    connection
+        .run("INSERT INTO kinds SELECT number + 1, 'other', signature, 0, 0, 0, 0, NULL FROM kinds")
+        .unwrap();
+    let tables = stage.tables.clone();
+    stage.writer.open_kind(&tables).unwrap();
+    let unclean = "SELECT count(*) FROM kinds WHERE signature LIKE 'unclean %'";
+    let connection = &mut *stage.writer.connection;
+    let sql = Statement::new(connection.dialect(), unclean);
+    let mut unclean = connection.first(&sql).unwrap().unwrap();
+    assert_eq!(unclean.integer().unwrap(), 0);
+}
