@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use lariat_cache::SharedCacheFactory;
 use lariat_lease::{Leadership, LeadershipState};
+use lariat_seal::Keyring;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
@@ -111,6 +112,18 @@ impl Replica {
         self.leadership.as_ref().map(|_| own.collect())
     }
 
+    /// Uses the stored keys from now on, unless others than `before` are used by now.
+    async fn use_keys(
+        &self,
+        before: Option<Arc<Keyring>>,
+        stored: Option<Vec<u8>>,
+    ) -> Result<(), SqlError> {
+        if let Some((keys, before)) = self.keys.as_ref().zip(before) {
+            keys.replace(&before, stored).await?;
+        }
+        Ok(())
+    }
+
     fn is_waited_for(&self) -> bool {
         let mut kinds = self.kinds.iter();
         kinds.any(|kind| *kind.inner().waiting.borrow() > 0)
@@ -153,9 +166,14 @@ impl Replica {
         stopping: &CancellationToken,
     ) -> Result<(), SqlError> {
         let (kinds, own) = (self.kinds.clone(), self.sole());
+        let keys = self.keys.as_ref().map(|keys| keys.keys.current());
         let opened = blocking(move || {
             for kind in &kinds {
                 writer.open_kind(&kind.inner().tables)?;
+            }
+            if let Some(keys) = keys {
+                // If no process had a connection for long, another one has dropped them with the tables.
+                writer.replace_keyring(None, keys.stored())?;
             }
             if let Some(own) = own {
                 writer.disown(own)?;
@@ -234,9 +252,7 @@ impl Replica {
                     return;
                 }
             };
-            if let Some((keys, before)) = self.keys.as_ref().zip(before)
-                && let Err(error) = keys.replace(&before, stored).await
-            {
+            if let Err(error) = self.use_keys(before, stored).await {
                 tracing::warn!(%error, "the keys of the SQL cache cannot be read again");
             }
         }
@@ -272,6 +288,9 @@ impl RunningReplica {
         // A leader takes the right from a predecessor, which may be suspended; without leadership the lock decides.
         let by_force = self.replica.may_write().filter(|_| is_due);
         let numbers = self.replica.numbers();
+        let keys = self.replica.keys.as_ref();
+        let before = keys.map(|keys| keys.keys.current());
+        let has_keys = before.is_some();
         let looked = blocking(move || {
             let mut writer = match session {
                 Some(writer) => writer,
@@ -279,16 +298,21 @@ impl RunningReplica {
             };
             writer.touch(&numbers)?;
             let stored = writer.stored()?;
+            // After the progress, which includes only rows of keys that were stored before.
+            let keyring = if has_keys { writer.keyring()? } else { None };
             let claimed = by_force.map_or(Ok(false), |by_force| writer.claim(by_force));
-            Ok((writer, stored, claimed))
+            Ok((writer, stored, keyring, claimed))
         });
         if is_due {
             self.next_try = Instant::now() + IDLE;
         }
-        let (writer, stored, claimed) = looked.await?;
+        let (writer, stored, keyring, claimed) = looked.await?;
+        // Before the progress: with other keys than those of the rows, a query by namespace finds nothing.
+        let replaced = self.replica.use_keys(before, keyring).await;
         // Also if the claim failed: readers need the progress in any case.
         self.replica.follow(&stored);
         let is_claimed = claimed?;
+        replaced?;
         if std::mem::take(&mut self.has_failed) {
             tracing::info!("the SQL cache can be read again");
         }

@@ -155,7 +155,7 @@ async fn a_replica_that_takes_over_seals_with_the_keys_of_the_last_writer() {
     assert!(writer.1.is_writing() && !reader.1.is_writing());
     let before = is_renewed(&stage).await;
     writer.1.rotate_data_key().await.expect("rotated");
-    // The other replica asks for nothing meanwhile, so it still uses the old data key.
+    // The other replica asks for nothing meanwhile.
     let after = is_renewed(&stage).await;
     assert_ne!(before.current_data_key(), after.current_data_key());
     assert_eq!(rows(&stage, &after), (1, 1));
@@ -214,4 +214,67 @@ async fn replicas_with_other_fields_have_keys_of_their_own() {
         stage.server.sql("SELECT count(*) FROM lariat.keyring4"),
         "2"
     );
+}
+
+/// Drops tables and keys, as another replica does if none that uses them has had a connection for an hour.
+fn drop_unused(stage: &Stage) {
+    let table =
+        "SELECT tablename FROM pg_tables WHERE schemaname = 'lariat' AND tablename LIKE 'sealed%'";
+    let table = stage.server.sql(table);
+    stage.server.sql(&format!("DROP TABLE lariat.{table}"));
+    stage.server.sql("DELETE FROM lariat.kinds4");
+    stage.server.sql("DELETE FROM lariat.keyring4");
+}
+
+#[tokio::test]
+async fn keys_that_were_dropped_as_unused_are_stored_again_by_the_writer() {
+    let stage = Stage::new().await;
+    let version = create(&stage, "a").await;
+    let one = start(&stage, 1).await.expect("started");
+    assert_eq!(count(&one.1, &version).await, 1);
+    let stored = "SELECT encode(stored, 'hex') FROM lariat.keyring4";
+    let before = stage.server.sql(stored);
+    drop_unused(&stage);
+    stage.terminate("lariat-sql");
+    let version = create(&stage, "b").await;
+    assert_eq!(count(&one.1, &version).await, 2);
+    assert_eq!(stage.server.sql(stored), before);
+    // One that starts now uses the same keys.
+    let other = start(&stage, 1).await.expect("started");
+    let version = create(&stage, "c").await;
+    for process in [&one, &other] {
+        assert_eq!(count(&process.1, &version).await, 3);
+    }
+}
+
+#[tokio::test]
+async fn replicas_use_the_keys_of_one_that_started_after_theirs_were_dropped() {
+    let stage = Stage::new().await;
+    let version = create(&stage, "a").await;
+    let (one, other) = tokio::join!(start(&stage, 1), start(&stage, 1));
+    let processes = [one.expect("started"), other.expect("started")];
+    for process in &processes {
+        assert_eq!(count(&process.1, &version).await, 1);
+    }
+    drop_unused(&stage);
+    let keyring = Keyring::create(&key(1)).await.expect("keys");
+    let digits: Vec<String> = keyring
+        .stored()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let digits = digits.concat();
+    stage.server.sql(&format!(
+        "INSERT INTO lariat.keyring4 SELECT edition, decode('{digits}', 'hex') FROM lariat.writer4"
+    ));
+    stage.terminate("lariat-sql");
+    let version = create(&stage, "b").await;
+    for process in &processes {
+        // Rows are found by keyed hashes of their namespace.
+        let query = Query::new().namespaces(["default"]);
+        let query = query.at_least(version.parse().expect("a version"));
+        let kind = process.1.kind(&secrets()).expect("the kind");
+        let answer = kind.query(&query).await.expect("answered");
+        assert_eq!(answer.objects.len(), 2);
+    }
 }
