@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use lariat_core::Gvk;
+use lariat_seal::Keyring;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::{Notify, watch};
 use tokio::time::{self, Instant};
@@ -218,9 +219,10 @@ impl SqlKind {
                 return Err(QueryError::NamespaceLabel { label, reason }.into());
             }
         }
+        let before = self.keys();
         let at_least = match self.at_least(query, &plan) {
             // Another process may have created new keys, and encrypted the cursor with them.
-            Err(QueryError::Cursor(_)) if self.has_new_keys().await? => {
+            Err(QueryError::Cursor(_)) if self.has_new_keys(before).await? => {
                 self.at_least(query, &plan)?
             }
             at_least => at_least?,
@@ -242,8 +244,7 @@ impl SqlKind {
                 self.synced(other, deadline).await?;
             }
             self.reach(at_least, deadline).await?;
-            let sealed = self.inner.tables.sealed.as_ref();
-            let before = sealed.map(|sealed| sealed.keys.current());
+            let before = self.keys();
             let failed = match self.read(&plan, limit.clone()).await? {
                 Ok(read) if read.revision.version() >= at_least => return Ok(read.into()),
                 // The version may have decreased, if the API server was restored or namespaces are read one by one.
@@ -252,14 +253,7 @@ impl SqlKind {
                 Err(ReadError::Unfilled { kind }) => self.not_synced(kind),
                 Err(ReadError::Storage(error)) => {
                     // Keys were replaced during the query, or another process has created new ones.
-                    let is_current = || {
-                        sealed
-                            .zip(before)
-                            .is_none_or(|(it, keys)| it.keys.is_current(&keys))
-                    };
-                    if matches!(error, StorageError::Seal(_))
-                        && (!is_current() || self.has_new_keys().await?)
-                    {
+                    if matches!(error, StorageError::Seal(_)) && self.has_new_keys(before).await? {
                         continue;
                     }
                     return Err(error.into());
@@ -306,15 +300,20 @@ impl SqlKind {
         })
     }
 
-    /// Reads the keys of an encrypted kind again; returns whether they changed.
+    /// Returns the present keys of an encrypted kind.
+    fn keys(&self) -> Option<Arc<Keyring>> {
+        let sealed = self.inner.tables.sealed.as_ref();
+        sealed.map(|sealed| sealed.keys.current())
+    }
+
+    /// Returns whether others than these keys are used, after reading the stored ones again if that is needed.
     ///
-    /// Another process that shares the cache may have replaced them.
-    async fn has_new_keys(&self) -> Result<bool, SqlError> {
-        let is_sealed = self.inner.tables.sealed.is_some();
-        match self.inner.common.keys.as_ref().filter(|_| is_sealed) {
-            Some(keys) => keys.refresh().await,
-            None => Ok(false),
-        }
+    /// Another process that shares the cache may have replaced them, and another query may have noticed that.
+    async fn has_new_keys(&self, before: Option<Arc<Keyring>>) -> Result<bool, SqlError> {
+        let Some((keys, before)) = self.inner.common.keys.as_ref().zip(before) else {
+            return Ok(false);
+        };
+        Ok(!keys.keys.is_current(&before) || keys.refresh().await?)
     }
 
     /// Watches the objects that a query selects, from a revision on.
