@@ -330,3 +330,28 @@ fn a_file_is_rewritten_once_for_all_kinds_after_a_rotation() {
     let mut unclean = connection.first(&sql).unwrap().unwrap();
     assert_eq!(unclean.integer().unwrap(), 0);
 }
+
+#[test]
+fn an_object_that_is_nested_too_deep_is_read_if_its_row_is_cut() {
+    let deep = format!("{}1{}", r#"{"f":"#.repeat(200), "}".repeat(200));
+    let (fields, spec) = (
+        format!(r#","managedFields":[{{"fieldsV1":{deep}}}]"#),
+        format!(r#","spec":{{"text":{deep}}}"#),
+    );
+    for (metadata, spec) in [("", ""), (&*fields, ""), ("", &*spec)] {
+        let json = format!(
+            r#"{{"apiVersion":"v1","kind":"Thing","metadata":{{"name":"a","uid":"u","labels":{{"l0":"x"}}{metadata}}}{spec}}}"#
+        );
+        let mut stage = Stage::new(true);
+        stage.cut(0);
+        stage.put(json.as_bytes());
+        for query in [
+            Query::new().filter(label("l0").equals("x")),
+            Query::new().sort(label("l0")),
+            Query::new().summarize(field("spec.text")),
+        ] {
+            let found = stage.try_answer(&query);
+            assert_eq!(keys_of(&found.expect(&json)), ["a"], "{query:?}");
+        }
+    }
+}

@@ -134,7 +134,7 @@ impl Stage {
     }
 
     /// Writes an object as an informer that keeps managed fields publishes it.
-    fn put(&mut self, json: &[u8]) {
+    pub(super) fn put(&mut self, json: &[u8]) {
         let kind = self.schema.gvk();
         let scan = Scan::new(json, kind).unwrap();
         let raw = scan.into_object(kind, &mut Interner::new(), ManagedFields::Keep);
