@@ -308,6 +308,12 @@ impl Connection for Session {
         let connection: &mut dyn Connection = self;
         let epoch = connection.first(&sql)?;
         self.epoch = epoch.map(|mut epoch| epoch.integer()).transpose()?;
+        if by_force {
+            // A former leader of another edition, which was suspended, must not disown the tables of this one.
+            let others = "UPDATE writer4 SET epoch = epoch + 1 WHERE edition <> ";
+            let sql = Statement::new(Dialect::Postgres, others);
+            self.execute(&sql.with("", Param::Integer(self.edition)))?;
+        }
         Ok(self.epoch.is_some())
     }
 

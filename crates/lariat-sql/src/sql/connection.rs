@@ -52,7 +52,7 @@ pub(crate) trait Connection: Send {
     /// Claims the right to write; returns whether this connection has it now.
     ///
     /// It does not get the right while another connection has it, unless by force: then the server ends the other
-    /// connection.
+    /// connection, and connections of other editions lose their right, too.
     #[cfg(feature = "postgres")]
     fn claim(&mut self, by_force: bool) -> Result<bool, StorageError>;
 

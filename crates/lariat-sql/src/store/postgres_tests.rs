@@ -323,9 +323,30 @@ fn each_edition_has_its_own_keys_and_writer() {
     assert_eq!(one.keyring().unwrap().unwrap(), b"one");
     let mut other = Writer::open(&of(1)).unwrap();
     assert!(!other.claim(false).unwrap(), "one of each writes");
-    assert!(other.claim(true).unwrap());
-    assert!(one.beat().is_err());
+    drop(one);
+    while !other.claim(false).unwrap() {}
     two.beat().unwrap();
+}
+
+#[test]
+fn a_leader_takes_the_right_from_former_ones_of_all_editions() {
+    let place = TestServer::new();
+    let _runtime = place.runtime.enter();
+    let options = Postgres::new(&place.server.url()).unwrap();
+    let of = |edition| Database::on_server(options.clone(), Duration::ZERO, edition);
+    let mut formers = [1, 2].map(|edition| Writer::open(&of(edition)).unwrap());
+    for former in &mut formers {
+        assert!(former.claim(false).unwrap());
+        former.beat().unwrap();
+    }
+    let mut leader = Writer::open(&of(1)).unwrap();
+    assert!(leader.claim(true).unwrap());
+    for former in &mut formers {
+        // It was suspended, and goes on as if it led.
+        assert!(former.disown(Vec::new()).is_err());
+        assert!(former.is_lost());
+    }
+    leader.beat().unwrap();
 }
 
 #[test]

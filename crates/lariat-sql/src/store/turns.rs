@@ -12,7 +12,8 @@ impl Writer {
 
     /// Claims the right to write; returns whether this process has it now.
     ///
-    /// It does not get the right while another process has it, unless by force: then the other's connection ends.
+    /// It does not get the right while another process has it, unless by force: then the other's connection ends, and
+    /// processes with other kinds or fields lose their right.
     pub(crate) fn claim(&mut self, by_force: bool) -> Result<bool, StorageError> {
         self.connection.claim(by_force)
     }
