@@ -85,7 +85,8 @@ impl FleetBuilder {
     /// with [`Leadership::fence`](lariat_lease::Leadership::fence), a write that has left when the lease is lost may
     /// still take effect. Secrets are read with the lease of their hub without this call.
     ///
-    /// The program must start the factory. A run without a leader election is an error.
+    /// The program must start the factory. A run without a leader election is an error. If a source needs the lease of
+    /// another factory, one process must have both: while two replicas have one each, neither runs the fleet.
     ///
     /// ```
     /// use lariat::fleet::{ClusterSource, FleetBuilder};
