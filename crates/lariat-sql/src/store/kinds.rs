@@ -125,20 +125,27 @@ pub(super) fn open(connection: &mut dyn Connection, tables: &Tables) -> Result<(
         Ok(sealed.is_some())
     })?;
     if is_unclean {
-        // Outside the transaction: the plain text must not remain in free pages of the file.
-        connection.scrub()?;
-        let after = UNCLEAN.len() + 2;
-        let clean = format!(
-            "UPDATE {kinds} SET signature = substr(signature, {after}) WHERE signature LIKE '{UNCLEAN} %'"
-        );
-        let clean = Statement::new(dialect, &clean);
-        let clean = match dialect {
-            // The file was cleaned for all kinds, so that a rotation leads to one scrub at the next start.
-            Dialect::Sqlite => clean,
-            Dialect::Postgres => clean.with(" AND number = ", Param::Integer(layout.number())),
-        };
-        connection.within(Transaction::Writes, |connection| connection.execute(&clean))?;
+        clean(connection, layout.number())?;
     }
+    Ok(())
+}
+
+/// Removes deleted rows from all files, and then the mark that they may be there.
+fn clean(connection: &mut dyn Connection, number: i64) -> Result<(), StorageError> {
+    // Outside a transaction: the plain text must not remain in free pages of the file.
+    connection.scrub()?;
+    let dialect = connection.dialect();
+    let (kinds, after) = (dialect.kinds(), UNCLEAN.len() + 2);
+    let update = format!(
+        "UPDATE {kinds} SET signature = substr(signature, {after}) WHERE signature LIKE '{UNCLEAN} %'"
+    );
+    let sql = Statement::new(dialect, &update);
+    let sql = match dialect {
+        // The file is clean for all kinds. A rotation marks all that are encrypted, and leads to one scrub.
+        Dialect::Sqlite => sql,
+        Dialect::Postgres => sql.with(" AND number = ", Param::Integer(number)),
+    };
+    connection.within(Transaction::Writes, |connection| connection.execute(&sql))?;
     Ok(())
 }
 
