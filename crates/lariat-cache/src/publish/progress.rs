@@ -9,9 +9,8 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::segment::Segment;
 use super::status::{self, KindStatus, Phase};
-use super::totals::{Part, Totals, Unserved};
+use super::totals::{Totals, Unserved};
 use super::unreadable::UnreadableSince;
 use super::user::Usage;
 use crate::store::Store;
@@ -120,47 +119,6 @@ impl Progress {
         self.begin(0);
     }
 
-    /// Begins with a new set of reflectors; the previous ones have ended.
-    ///
-    /// A synced cache stays synced: the new set reads the same objects, in another form. So it has the same namespaces,
-    /// and stays without those that are forbidden.
-    pub(crate) fn begin(self: &Arc<Self>, segments: usize) -> Vec<Segment> {
-        let mut totals = self.totals.lock();
-        let stays = segments > 0 && self.phase() == Phase::Synced;
-        let phase = if stays {
-            Phase::Synced
-        } else {
-            Phase::Resolving
-        };
-        let part = Part {
-            phase: phase.clone(),
-            is_loaded: false,
-            interrupted: stays.then(|| totals.interrupted().unwrap_or_else(Instant::now)),
-            forbidden: None,
-        };
-        let mut parts = vec![part; segments];
-        if stays {
-            let before = totals.segments.iter();
-            parts
-                .iter_mut()
-                .zip(before)
-                .for_each(|(part, before)| part.keep_out(before));
-        }
-        totals.segments = parts;
-        totals.generation += 1;
-        let generation = totals.generation;
-        drop(totals);
-        if stays {
-            self.reads_again(|since| {
-                since.get_or_insert_with(Instant::now);
-            });
-        } else {
-            self.enter(phase);
-        }
-        let segment = |number| Segment::new(Arc::clone(self), number, generation);
-        (0..segments).map(segment).collect()
-    }
-
     /// Records that the cache is not synced, because what it must contain changed.
     pub(crate) fn behind(&self) {
         let mut totals = self.totals.lock();
@@ -185,7 +143,7 @@ impl Progress {
     }
 
     /// Records that all objects are read again, if a run reads them at all.
-    fn reads_again(&self, begin: impl FnOnce(&mut Option<Instant>)) {
+    pub(super) fn reads_again(&self, begin: impl FnOnce(&mut Option<Instant>)) {
         self.filling.send_if_modified(|filling| {
             let reads = !matches!(filling.phase, Phase::Idle) && !filling.phase.is_unserved();
             if reads {

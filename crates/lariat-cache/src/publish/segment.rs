@@ -20,15 +20,54 @@ pub(crate) struct Segment {
     generation: u64,
 }
 
-impl Segment {
-    pub(super) fn new(progress: Arc<Progress>, number: usize, generation: u64) -> Self {
-        Self {
-            progress,
+impl Progress {
+    /// Begins with a new set of reflectors; the previous ones have ended.
+    ///
+    /// A synced cache stays synced: the new set reads the same objects, in another form. So it has the same namespaces,
+    /// and stays without those that are forbidden.
+    pub(crate) fn begin(self: &Arc<Self>, segments: usize) -> Vec<Segment> {
+        let mut totals = self.totals.lock();
+        let stays = segments > 0 && self.phase() == Phase::Synced;
+        let phase = if stays {
+            Phase::Synced
+        } else {
+            Phase::Resolving
+        };
+        let part = Part {
+            phase: phase.clone(),
+            is_loaded: false,
+            interrupted: stays.then(|| totals.interrupted().unwrap_or_else(Instant::now)),
+            forbidden: None,
+        };
+        let mut parts = vec![part; segments];
+        if stays {
+            let before = totals.segments.iter();
+            parts
+                .iter_mut()
+                .zip(before)
+                .for_each(|(part, before)| part.keep_out(before));
+        }
+        totals.segments = parts;
+        totals.generation += 1;
+        let generation = totals.generation;
+        drop(totals);
+        if stays {
+            self.reads_again(|since| {
+                since.get_or_insert_with(Instant::now);
+            });
+        } else {
+            self.enter(phase);
+        }
+        let segment = |number| Segment {
+            progress: Arc::clone(self),
             number,
             generation,
-        }
+        };
+        (0..segments).map(segment).collect()
     }
+}
 
+impl Segment {
     pub(crate) fn gvk(&self) -> &Gvk {
         &self.progress.gvk
     }

@@ -8,9 +8,9 @@ use kube::Config;
 use parking_lot::Mutex;
 use tokio::task;
 
-use super::error::CredentialError;
+use super::error::{CredentialError, Refusal};
 use super::login::Login;
-use super::source::{Known, ReadReason, Refusal, Source};
+use super::source::{Known, ReadReason, Source};
 use crate::client::kubeconfig::Origin;
 use crate::client::single::Single;
 use crate::client::socket::Offer;

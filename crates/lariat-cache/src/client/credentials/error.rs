@@ -1,4 +1,4 @@
-//! The error of credentials.
+//! The error of credentials, and the ways in which they are refused.
 
 use lariat_core::describe;
 
@@ -17,4 +17,13 @@ impl From<kube::Error> for CredentialError {
     fn from(error: kube::Error) -> Self {
         Self::Unusable(describe(&error))
     }
+}
+
+/// The way in which credentials were refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::client) enum Refusal {
+    /// The API server answered 401.
+    Unauthorized,
+    /// TLS failed, in which a certificate may have a part, and a token has none.
+    Tls,
 }

@@ -11,9 +11,8 @@ use kube::client::middleware::AuthLayer;
 use lariat_core::describe;
 use tower::{BoxError, Layer, ServiceExt};
 
-use super::error::CredentialError;
+use super::error::{CredentialError, Refusal};
 use super::life::Life;
-use super::source::Refusal;
 use super::transport::Transport;
 use crate::client::exec::Credential;
 

@@ -12,7 +12,6 @@ mod source;
 mod transport;
 
 pub(super) use credentials::Credentials;
-pub(super) use error::CredentialError;
+pub(super) use error::{CredentialError, Refusal};
 pub(super) use login::Login;
-pub(super) use source::Refusal;
 pub(super) use transport::{Http1, Transport};

@@ -8,7 +8,7 @@ use kube::Config;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::error::CredentialError;
+use super::error::{CredentialError, Refusal};
 use super::life::Life;
 use super::login::Login;
 use super::material;
@@ -71,15 +71,6 @@ pub(super) enum ReadReason {
     Age,
     /// They were refused.
     Refused(Refusal),
-}
-
-/// The way in which credentials were refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::client) enum Refusal {
-    /// The API server answered 401.
-    Unauthorized,
-    /// TLS failed, in which a certificate may have a part, and a token has none.
-    Tls,
 }
 
 /// The credentials that were read last, and whether they must be read again.
