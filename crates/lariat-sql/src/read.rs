@@ -55,14 +55,14 @@ pub(crate) struct ByteLimit {
 
 /// Room for the bytes of an answer.
 pub(crate) trait Room: fmt::Debug + Send + Sync {
-    /// Takes so many bytes, instead of those taken before; returns whether there is room.
+    /// Takes this many bytes instead of those taken before; `false` without room.
     fn take(&self, bytes: u64) -> bool;
 }
 
 impl ByteLimit {
-    /// Takes room for the first objects of these sizes, beside other bytes; returns how many there are.
+    /// Takes room for the first objects of these sizes; returns how many fit.
     ///
-    /// It is at least one of them, however large. Called before the objects are read.
+    /// At least one fits, however large it is. `other` bytes of the answer count too. Called before the objects are read.
     ///
     /// # Errors
     ///

@@ -69,8 +69,8 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// Fails if two fields have one name, a field has an empty name or that of a field that every kind has, or there are
-    /// more than 252 fields.
+    /// Fails if two fields have one name, a field has an empty name or the name of a field that every kind has, or there
+    /// are more than 252 fields.
     pub fn new(
         gvk: impl Into<Gvk>,
         fields: impl IntoIterator<Item = Field>,
@@ -116,8 +116,8 @@ impl Schema {
     /// [`Boolean`](FieldType::Boolean) and [`Time`](FieldType::Time). Fields of the schema with the same name are kept,
     /// and columns of labels are left out, because labels need no field. A column of another type, or with a `jsonPath`
     /// that is not a valid [`Path`](crate::Path), is left out with a warning, and counted in
-    /// [`SqlStatus`](crate::SqlStatus::skipped_columns). So are the columns after the 256th field of the schema, with one
-    /// warning.
+    /// [`SqlStatus`](crate::SqlStatus::skipped_columns). So are the columns after the 256th field of the schema, with
+    /// one warning.
     ///
     /// # Errors
     ///

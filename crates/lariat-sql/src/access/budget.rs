@@ -8,14 +8,14 @@ use lariat_http::{Rate, User};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// The number of users from which on those who have spent nothing are forgotten.
+/// The number of users above which those with an unspent budget are forgotten.
 const USERS: usize = 1_024;
 
 /// Counts the reviews about each user.
 #[derive(Debug, Clone)]
 pub(super) struct Budget {
     pub(super) rate: Rate,
-    /// When all that was spent has come back, by the name of the user.
+    /// The time at which the budget is whole again, by the name of the user.
     full: Arc<Mutex<HashMap<String, std::time::Instant>>>,
 }
 
@@ -27,7 +27,7 @@ impl Budget {
         }
     }
 
-    /// Returns how long to wait until so many reviews are allowed; zero if they are now.
+    /// Returns the wait until this many reviews are allowed; zero if they are now.
     pub(super) fn wait(&self, user: &User, reviews: usize) -> Duration {
         let full = self.full.lock().get(user.name()).copied();
         self.rate.wait(full, reviews, Instant::now().into_std())

@@ -59,7 +59,7 @@ pub enum AccessError {
         kind: Gvk,
         /// How many reviews are allowed.
         reviews: u32,
-        /// The time in which they are.
+        /// The time in which they are allowed.
         per: Duration,
         /// When to try again.
         after: Duration,
@@ -81,8 +81,8 @@ lariat_core::debug_as_description!(AccessError);
 impl AccessError {
     /// Returns whether the same question may be answered later.
     ///
-    /// It may after a failed connection, when a budget is spent, or while the API server is overloaded. Otherwise the program lacks the
-    /// permission to create reviews, or the API server does not serve them.
+    /// It may after a failed connection, when a budget is spent, or while the API server is overloaded. Otherwise the
+    /// program lacks the permission to create reviews, or the API server does not serve them.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         match self {

@@ -50,8 +50,8 @@ const DEFAULT_BUDGET: Rate = Rate::new(6_000, Duration::from_secs(30));
 /// (`authentication.kubernetes.io/credential-id`), which each token of a ServiceAccount has of its own, is neither part
 /// of the question nor sent: an authorizer that refuses single credentials is not asked about them.
 ///
-/// **Budget.** At most [so many reviews](Self::with_budget) are sent about a user in a time. Further questions fail with
-/// [`AccessError::Budget`] until reviews are allowed again; cached answers are still used.
+/// **Budget.** The reviews about a user have a [rate](Self::with_budget). Once it is spent, questions that need reviews
+/// fail with [`AccessError::Budget`] until reviews are allowed again; cached answers are still used.
 ///
 /// A clone shares the cached answers.
 ///
@@ -76,7 +76,7 @@ pub struct AccessReviews {
     answers: Answers<Whose, Question, Access, AccessError>,
 }
 
-/// A question about a user, which takes one review if it is not about the program itself.
+/// A question; about a user it takes one review, about the program itself maybe more.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Question {
     verb: Verb,
@@ -118,9 +118,8 @@ impl AccessReviews {
 
     /// Sets for how many users answers are cached (default 1,000).
     ///
-    /// The least recently used users are dropped first. For each user at most 10,000 answers are cached, each for
-    /// one namespace. With zero every
-    /// call sends its own question. The cache of answers is empty afterwards.
+    /// The least recently used users are dropped first. For each user at most 10,000 answers are cached, each for one
+    /// namespace. With zero every call sends its own question. The cache of answers is empty afterwards.
     #[must_use]
     pub fn with_users(mut self, users: usize) -> Self {
         self.answers = Answers::new(self.answers.ttl, users);
@@ -139,9 +138,10 @@ impl AccessReviews {
 
     /// Sets how many reviews a user may cause in a time (default 6,000 in 30 s).
     ///
-    /// What was spent comes back evenly. A question about more namespaces than half of it is allowed while half is left,
-    /// and the next one waits accordingly longer. Users are identified by their names; zero counts as one. There is no such
-    /// limit for [`own`](Self::own). Nothing is spent afterwards.
+    /// Spent reviews come back evenly. A question that needs more than half of the budget is allowed while half is left,
+    /// and the next one waits accordingly longer. Questions that are asked at the same time may exceed the budget
+    /// together. Users are identified by their names; zero reviews count as one. [`own`](Self::own) has no such limit.
+    /// The budget of every user is whole afterwards.
     #[must_use]
     pub fn with_budget(mut self, reviews: u32, per: Duration) -> Self {
         self.budget = Budget::new(Rate::new(reviews, per));
@@ -160,9 +160,9 @@ impl AccessReviews {
     ///
     /// # Errors
     ///
-    /// Fails if the user has neither a name nor groups, its [budget](Self::with_budget) of reviews is spent, or a review
-    /// failed or was not answered within 10 seconds.
-    /// Nothing may be shown then; [`AccessError::is_retryable`] says whether to retry.
+    /// Fails if the user has neither a name nor groups, the [budget](Self::with_budget) of the user is spent, or a
+    /// review failed or was not answered within 10 seconds. Nothing may be shown then; [`AccessError::is_retryable`]
+    /// says whether to retry.
     ///
     /// # Cancel safety
     ///
@@ -253,7 +253,7 @@ impl AccessReviews {
             namespace: namespace.clone(),
         };
         let questions: Vec<Question> = namespaces.iter().map(question).collect();
-        // Before any is sent: a part of the answers would be of no use.
+        // Before the first review is sent: a part of the answers would be of no use.
         asker.afford(self.answers.unanswered(&asker.whose, &questions))?;
         let each = questions.into_iter().map(|question| {
             let (answers, asker) = (self.answers.clone(), Arc::clone(asker));

@@ -123,18 +123,19 @@ pub struct SqlStatus {
     pub unindexable: BTreeMap<String, u64>,
     /// The number of printer columns of the kind that could not become fields.
     ///
-    /// Their type or `jsonPath` is not supported, or the kind has too many; see [`Schema::with_columns`](crate::Schema::with_columns).
+    /// Their type or `jsonPath` is not supported, or the kind has too many; see
+    /// [`Schema::with_columns`](crate::Schema::with_columns).
     pub skipped_columns: usize,
-    /// The number of data keys of before a rotation that are still kept.
+    /// The number of data keys from before a rotation that are still kept.
     ///
     /// See [`SqlCache::rotate_data_key`](crate::SqlCache::rotate_data_key). Zero once all rows of the cache are sealed
     /// with the current data key, and for a kind that is not encrypted. A replica that only reads may notice a rotation
     /// late.
     pub old_data_keys: usize,
-    /// The number of rows that an old data key may still have sealed.
+    /// The largest number of rows that may still be sealed with an old data key.
     ///
-    /// It is an upper bound, which the process that writes the cache counts when it begins to seal them anew. It is
-    /// zero in other processes and before that.
+    /// The process that writes the cache counts them when it begins to seal rows anew. It is zero in other processes,
+    /// and before that.
     pub old_rows: usize,
     /// The error of the last write, if it failed.
     pub last_error: Option<String>,

@@ -128,8 +128,9 @@ impl SqlCacheBuilder {
     /// writing, queries wait until it has written the differences.
     ///
     /// Replicas whose kinds or fields differ, as during an update of the program or of a CRD, use separate tables and
-    /// keys in the same schema: one of each sort writes. With a [leadership](Postgres::written_by_leader) the leader
-    /// alone writes, and queries of replicas whose kinds or fields differ from its own fail until one of them leads.
+    /// keys in the same schema, and one replica writes each set of tables. With a
+    /// [leadership](Postgres::written_by_leader) the leader alone writes, and queries of replicas whose kinds or fields
+    /// differ from its own fail until one of them leads.
     /// Tables that no replica has used for an hour are dropped by a replica that writes.
     #[cfg(feature = "postgres")]
     pub fn in_postgres(mut self, options: Postgres) -> Self {

@@ -93,8 +93,8 @@ impl SqlCache {
     /// Creates a new data key, which encrypts everything that is written from now on.
     ///
     /// In the background, the process that writes the cache seals existing rows anew, at most 20 in one transaction,
-    /// and then drops the old data keys; a restart continues this. Queries are answered meanwhile, but cursors of
-    /// before do not fit any more at the end. [`SqlStatus::old_data_keys`] is zero once it is done.
+    /// and then drops the old data keys; a restart continues this. Queries are answered meanwhile. Cursors from before
+    /// the rotation are invalid once the old keys are dropped; [`SqlStatus::old_data_keys`] is zero then.
     ///
     /// This does not rotate the key that wraps the data keys: after a rotation of the wrapping key, the next start
     /// wraps the same data keys again. After a wrapping key has leaked, rotate both.

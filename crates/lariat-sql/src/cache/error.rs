@@ -72,7 +72,7 @@ pub enum SqlError {
         /// The phase of its informer.
         phase: String,
     },
-    /// The answers that clients have not read yet leave no room for another one.
+    /// Answers that clients have not read yet leave no room for another one.
     ///
     /// Only the HTTP service limits this.
     #[error(

@@ -47,7 +47,9 @@ pub(super) struct Feed {
     pub(super) bare: Bare,
     /// Whether all objects of the first sync were written.
     pub(super) is_filled: bool,
-    /// The namespaces that are forbidden since the first sync, whose rows are those of an earlier process.
+    /// The namespaces that have been forbidden since the first sync.
+    ///
+    /// Their rows were written by an earlier process.
     pub(super) forbidden: Vec<String>,
     /// The informer's identity that is written for a restart.
     ///
@@ -154,8 +156,8 @@ impl Feed {
     /// Once it was `None`, it is set again only when the informer has synced and all changes are in the batch: until
     /// then the rows may belong to another selection.
     pub(super) fn identity(&self) -> Option<WarmIdentity> {
-        // Rows without content would lack fields in the next process, those left out are missing, and those of forbidden
-        // namespaces may be outdated: it must list the kind.
+        // Rows without content would lack fields in the next process, those left out are missing, and those of
+        // forbidden namespaces may be outdated: it must list the kind.
         let is_partial =
             self.bare.len() > 0 || self.kind.left_out.len() > 0 || !self.forbidden.is_empty();
         if !self.kind.is_in_file() || is_partial {

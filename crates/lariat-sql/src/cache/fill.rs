@@ -1,4 +1,4 @@
-//! The fill of a kind: what is written of the first list, and what an earlier process has left.
+//! The fill of a kind: writing the first list, and deleting rows that an earlier process has left.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,8 +21,8 @@ const STALE: Duration = Duration::from_secs(3);
 impl Feed {
     /// Writes the initial list, and deletes rows whose objects do not exist.
     ///
-    /// An earlier process may have left such rows. Those of forbidden namespaces stay: nobody knows whether their objects
-    /// exist.
+    /// An earlier process may have left such rows. Those of forbidden namespaces stay, because nobody knows whether
+    /// their objects exist.
     pub(super) async fn fill(&mut self) {
         // The version that another process has written before.
         let before = self.kind.progress.borrow().reached.version;
@@ -34,7 +34,7 @@ impl Feed {
             self.note_phase();
             // Changes are written while the informer lists, so the fill does not begin only at its end.
             let synced = time::timeout(LOOK, self.informer.synced()).await;
-            // What is pending by now belongs to the initial list.
+            // Changes that are pending by now belong to the initial list.
             self.write_present().await;
             // Objects that were written without their content are written again if the informer has it by now.
             self.write_present().await;
@@ -64,9 +64,9 @@ impl Feed {
         }
     }
 
-    /// Deletes rows whose objects do not exist in namespaces that were forbidden before.
+    /// Deletes rows of objects that are gone from namespaces that were forbidden before.
     ///
-    /// Their last states are not known, so watches cannot report them, and have to list again.
+    /// Their last states are not known, so watches cannot report these deletions, and have to list again.
     pub(super) async fn compare_readable(&mut self) {
         let now = self.informer.status().forbidden_namespaces;
         let forbidden = std::mem::take(&mut self.forbidden);
@@ -89,7 +89,9 @@ impl Feed {
         }
     }
 
-    /// Deletes the rows of objects that were listed and do not exist; `false` if it is stopped before.
+    /// Deletes the rows that `is_listed` selects and whose objects do not exist.
+    ///
+    /// Returns `false` if it is stopped before.
     async fn delete_absent(
         &mut self,
         reached: Reached,

@@ -68,16 +68,16 @@ impl SharedKeys {
         self.replace(&before, stored.await?).await
     }
 
-    /// Uses these stored keys from now on; returns whether the keys `before` are not used any more.
+    /// Uses these stored keys from now on; returns whether `before` is out of use.
     ///
-    /// `before` are the keys that were used before the stored ones were read. If others are used by now, those are
-    /// newer than the stored ones may be.
+    /// `before` are the keys that were used when the stored ones were read. If others are used by now, they may be newer
+    /// than the stored ones, and stay.
     pub(super) async fn replace(
         &self,
         before: &Arc<Keyring>,
         stored: Option<Vec<u8>>,
     ) -> Result<bool, SqlError> {
-        // The usual case is that they are the same, without a call of the wrapper.
+        // Usually they are the same, and the wrapper is not called.
         if let Some(stored) = stored.filter(|stored| *before.stored() != **stored) {
             let keyring = Keyring::load(&stored, self.sealing.wrapper()).await;
             let keyring = keyring.map_err(StorageError::from)?;

@@ -66,7 +66,7 @@ pub(super) struct Inner {
     /// How often each field had no usable value, by its position.
     pub(super) unindexable: Mutex<BTreeMap<usize, u64>>,
     pub(super) left_out: LeftOut,
-    /// The largest number of rows that an old data key has sealed.
+    /// The largest number of rows that may be sealed with an old data key.
     pub(super) old_rows: AtomicUsize,
 }
 
@@ -196,9 +196,9 @@ impl SqlKind {
         self.query_within(query, None).await
     }
 
-    /// Answers a query with at most so many bytes.
+    /// Answers a query within a limit on bytes.
     ///
-    /// A part of the objects ends early then, with a cursor; it has at least one object.
+    /// At the limit the objects end early, with a cursor; there is at least one.
     pub(crate) async fn query_within(
         &self,
         query: &Query,
@@ -306,7 +306,7 @@ impl SqlKind {
         sealed.map(|sealed| sealed.keys.current())
     }
 
-    /// Returns whether others than these keys are used, after reading the stored ones again if that is needed.
+    /// Returns whether other keys than these are in use; reads the stored ones if not.
     ///
     /// Another process that shares the cache may have replaced them, and another query may have noticed that.
     async fn has_new_keys(&self, before: Option<Arc<Keyring>>) -> Result<bool, SqlError> {

@@ -1,10 +1,10 @@
 //! The cache: its kinds, and the tasks that fill them.
 //!
 //! `builder` opens the database and starts a `feed` for each kind, or a `replica` where processes share the database. A
-//! feed takes published changes from `unread` and writes them; `fill` deletes what an earlier process has left, `covered`
-//! maps changes to a resource version, `bare` repeats objects that lacked content. `kind` answers queries and starts watches. `keys` are those of encrypted kinds,
-//! `renewal` seals rows anew after a rotation, `kept` lets informers resume from a file, `columns` reads printer
-//! columns.
+//! feed takes published changes from `unread` and writes them; `fill` deletes rows that an earlier process has left,
+//! `covered` maps changes to a resource version, `bare` repeats objects that lacked content. `kind` answers queries and
+//! starts watches. `keys` has the keys of encrypted kinds, `renewal` seals rows anew after a rotation, `kept` lets
+//! informers resume from a file, `columns` reads printer columns.
 
 mod answer;
 mod bare;

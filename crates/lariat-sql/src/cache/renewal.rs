@@ -23,8 +23,8 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// Seals the rows of old data keys anew, as long as this process writes.
 ///
-/// Nothing is stored about its progress. As long as the keyring has old data keys, all rows are looked at again: after
-/// a restart, after another rotation, and when another process takes over writing.
+/// Its progress is not stored. While the keyring has old data keys, all rows are read again after a restart, after
+/// another rotation, and when another process takes over writing.
 pub(super) struct Renewal {
     pub(super) keys: SharedKeys,
     pub(super) kinds: Vec<SqlKind>,
@@ -56,7 +56,7 @@ impl Renewal {
         }
     }
 
-    /// Seals all rows with the current data key, unless there is no other or the keys change meanwhile.
+    /// Seals all rows with the current data key; stops if the keys change meanwhile.
     async fn renew(&self, keyring: &Arc<Keyring>) -> Result<(), SqlError> {
         if keyring.old_data_keys() == 0 {
             return Ok(());
@@ -81,7 +81,9 @@ impl Renewal {
         self.retire(numbers.collect(), keyring).await
     }
 
-    /// Seals the rows of a kind anew; returns `false` if it is stopped or the keys change before the end.
+    /// Seals the rows of a kind anew.
+    ///
+    /// Returns `false` if it is stopped, or the keys change before the end.
     async fn renew_kind(
         &self,
         kind: &SqlKind,
@@ -122,7 +124,7 @@ impl Renewal {
             }
             Ok(is_stored)
         });
-        // Another process has stored other keys, with which the rows must be sealed.
+        // Another process has stored other keys; the rows must be sealed with those.
         if !is_retired.await? && !self.keys.refresh().await? {
             return Err(StorageError::Superseded.into());
         }

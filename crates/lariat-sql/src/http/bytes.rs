@@ -18,7 +18,7 @@ pub(super) struct Bytes {
 }
 
 impl Bytes {
-    /// Returns the limits of a service; without authentication all requests are from one user.
+    /// Returns the limits of a service, which has one user if it is open to everyone.
     pub(super) fn of_one_user(self, is_open: bool) -> Self {
         let of_user = if is_open { self.of_all } else { self.of_user };
         Self { of_user, ..self }
@@ -79,9 +79,9 @@ impl ByteRoom {
         })
     }
 
-    /// Returns the limit that so many bytes of a user exceed, beside those of other answers.
+    /// Returns the limit that an answer of this size exceeds, added to other answers.
     ///
-    /// A single answer is within each limit, however large it is.
+    /// While no other answer is held, none exceeds a limit, however large it is.
     fn full(&self, of_user: u64, of_all: u64, bytes: u64) -> Option<Full> {
         let exceeds = |held: u64, limit| held > 0 && held.saturating_add(bytes) > limit;
         if exceeds(of_user, self.limits.of_user) {

@@ -9,7 +9,7 @@ use crate::access::AccessError;
 #[error("the access of the user is unknown: {reason}")]
 pub struct VisibleError {
     reason: String,
-    /// When the user has reviews again, if too many were needed.
+    /// The time until the user has enough reviews again, if too many were needed.
     spent: Option<Duration>,
 }
 

@@ -22,7 +22,7 @@ impl Question {
         if query.asks_other_kinds() {
             return None;
         }
-        // Its algorithm may change with the standard library, but a tag also has the history of this process.
+        // Its algorithm may change with the standard library; tags of an earlier process do not match then.
         let mut hasher = DefaultHasher::new();
         query.to_url().hash(&mut hasher);
         hash_access(access, &mut hasher);
@@ -39,9 +39,9 @@ impl Question {
         HeaderValue::try_from(tag).ok()
     }
 
-    /// Returns the tag of an answer by what it contains.
+    /// Returns the tag of an answer by its content.
     ///
-    /// It is for users who do not see all objects: the number of the last change would show changes of others.
+    /// It is for users who do not see all objects: the number of the last change would show changes of hidden ones.
     pub(super) fn tag_of(self, answer: &QueryResult) -> Option<HeaderValue> {
         let mut hasher = Sha256::new();
         let mut add = |text: &str| {

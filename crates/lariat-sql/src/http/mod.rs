@@ -19,17 +19,17 @@
 //! **Lists** are JSON with `revision`, `total`, `continue`, `summaries` and `objects`. A query without `pagesize` and
 //! `limit` returns the first [1,000 objects](SqlService::default_page); `continue` is the cursor of the next ones.
 //! `total` is null if there are more objects than that and the query has no `pagesize`. A list ends early, with
-//! `continue`, when its objects have [32 MiB](SqlService::largest_list); a page of a `pagesize` is refused then. Answers
-//! that clients have not read yet are [bounded](SqlService::held_bytes) in bytes, in all and per user; further ones get
-//! 429.
+//! `continue`, when its objects have [32 MiB](SqlService::largest_list); a page of a `pagesize` is refused then.
+//! Answers that clients have not read yet are [bounded](SqlService::held_bytes) in bytes, in all and per user; further
+//! requests get 429.
 //!
-//! Responses have an `ETag`; a request with the same `If-None-Match` gets 304, without a query while the kind has not
-//! changed if the user may see all of it.
+//! Responses have an `ETag`; a request with the same `If-None-Match` gets 304. If the user may see the whole kind, and it
+//! has not changed, no query is needed for that.
 //!
-//! **Revisions.** A user who may not see all objects of a kind gets revisions that are encrypted, differ in each answer,
-//! and do not show when other objects change. They are valid in this process; another one reads only the resource
-//! version in front, the highest one that the user has seen. A request that waits for a resource version (`revision`)
-//! still shows that the kind has reached it, as with the API server.
+//! **Revisions.** A user who may not see all objects of a kind gets revisions that are encrypted, differ in each
+//! answer, and do not show when other objects change. They are valid in this process; another one reads only the
+//! resource version in front, the highest one that the user has seen. A request that waits for a resource version
+//! (`revision`) still shows that the kind has reached it, as with the API server.
 //!
 //! **Watches** send `{"type": "ADDED", "object": …}` for each change; the other types are `MODIFIED`, `DELETED` and
 //! `ERROR`. Only the conditions of the query apply, and `revision` sets the start. The id of an event is a revision. A

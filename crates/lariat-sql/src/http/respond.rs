@@ -1,4 +1,4 @@
-//! Responses, and what clients may keep of them.
+//! Responses, and how clients may cache them.
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -22,7 +22,9 @@ pub(super) fn json_response(body: Body) -> Response {
     response
 }
 
-/// Keeps a response about an encrypted kind out of caches: browsers store theirs in plain text.
+/// Keeps a response about an encrypted kind out of caches.
+///
+/// Browsers store theirs in plain text.
 pub(super) fn about(view: &View, mut response: Response) -> Response {
     if view.is_sealed() {
         let headers = response.headers_mut();

@@ -71,7 +71,7 @@ impl Revisions {
 
     /// Decrypts a revision; returns other texts unchanged.
     ///
-    /// Of one that another process has encrypted, the resource version remains.
+    /// If another process has encrypted it, this is the resource version in front.
     pub(super) fn plain(&self, text: &str) -> String {
         let Some((version, sealed)) = text.split_once(MARK) else {
             return text.to_owned();
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn of_the_revision_of_another_process_its_version_remains() {
+    fn revision_of_another_process_keeps_its_version() {
         let text = Revisions::new()
             .shown(&Access::nothing())
             .text("9-1f0a93c4-5".parse().unwrap(), 7);

@@ -213,7 +213,7 @@ impl SqlService {
         self
     }
 
-    /// Sets the largest size of a list in bytes (default 32 MiB, 33,554,432).
+    /// Sets the largest size of a list in bytes (default 32 MiB).
     ///
     /// A list ends before the object with which it would be larger, with `continue` for the following ones; it has at
     /// least one object. A page of a `pagesize` that is larger is refused with 400, because the next page would skip
@@ -225,17 +225,17 @@ impl SqlService {
 
     /// Sets how many bytes of unread answers are held (default 256 MiB).
     ///
-    /// The bytes of lists and objects count until the client has read the whole answer, or is disconnected. Further
-    /// requests get 429 before their objects are read, unless no other answer is held.
+    /// The bytes of a list or object count until the client has read the whole answer, or is disconnected. A request
+    /// whose answer has no room gets 429 before its objects are read, unless no other answer is held.
     pub fn held_bytes(mut self, bytes: u64) -> Self {
         self.bytes.of_all = bytes;
         self
     }
 
-    /// Sets how many of the [bytes](Self::held_bytes) one user may hold (default 64 MiB, 67,108,864).
+    /// Sets how many [bytes](Self::held_bytes) one user may hold (default 64 MiB).
     ///
-    /// Further requests of the user get 429, unless the user holds no other answer. Users are identified by their names.
-    /// There is no such limit if the service is [open to everyone](Self::open_to_everyone).
+    /// Further requests of the user get 429, unless the user holds no other answer. Users are identified by their
+    /// names. The limit does not apply if the service is [open to everyone](Self::open_to_everyone).
     pub fn held_bytes_per_user(mut self, bytes: u64) -> Self {
         self.bytes.of_user = bytes;
         self

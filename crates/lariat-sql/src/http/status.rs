@@ -43,7 +43,7 @@ impl Refusal {
         self.after(RETRY_AFTER)
     }
 
-    /// Rounds up, so that a client that waits so long is not refused again for the same reason.
+    /// Sets the pause after which to retry, rounded up to whole seconds.
     fn after_time(self, after: Duration) -> Self {
         self.after(
             u32::try_from(after.as_secs())
@@ -274,8 +274,8 @@ impl From<WatchError> for Refusal {
         let message = error.to_string();
         match error {
             WatchError::Query(error) => error.into(),
-            // 410, as of a watch of Kubernetes: the client has to list again. Revisions are left out: they may be of
-            // changes that the user may not see.
+            // 410, as of a watch of Kubernetes: the client has to list again. Revisions are left out, because they may
+            // be of changes that the user may not see.
             WatchError::TooOld { kind, .. } => Self::expired(format!(
                 "the changes of {kind} after the revision are not available: it is too old, or from another cache; list again"
             )),

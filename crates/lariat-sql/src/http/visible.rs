@@ -18,7 +18,7 @@ use crate::query::Query;
 use crate::revision::Revision;
 use crate::watch::{Watch, WatchError};
 
-/// How many objects are read at a time to find one among those with equal names.
+/// The number of objects with equal names that are read at a time to find one.
 const SAME_NAMES: u64 = 16;
 
 /// A kind as a user may see it.

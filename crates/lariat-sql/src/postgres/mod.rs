@@ -5,8 +5,8 @@
 //! transaction also checks that no other process has raised the epoch, because a connection pool in between may give
 //! the lock to another session.
 //!
-//! Processes with other kinds or fields, or of a version of Lariat with another layout of tables, use other tables of the
-//! schema: lock, epoch and names of tables have a number that depends on these.
+//! Processes with other kinds or fields, or of a version of Lariat with another layout of tables, use other tables of
+//! the schema: lock, epoch and names of tables have a number that depends on these.
 
 mod copy;
 mod error;

@@ -109,8 +109,8 @@ impl Postgres {
 
     /// Allows a server on another machine without certificates, over plain text.
     ///
-    /// Everyone on the network between can then read and change all objects of the cache, and may get the password. It
-    /// is for networks that encrypt themselves. With [certificates](Self::root_certificates) it has no effect.
+    /// Everyone on the network in between can then read and change all objects of the cache, and may get the password.
+    /// This is for networks that encrypt all traffic. With [certificates](Self::root_certificates) it has no effect.
     ///
     /// ```
     /// use lariat::sql::Postgres;
@@ -199,7 +199,7 @@ impl Postgres {
         format!("{}/{}", hosts.join(","), database.unwrap_or_default())
     }
 
-    /// Returns whether connections would reach another machine in plain text, which was not allowed.
+    /// Returns whether connections would leave this machine in plain text unasked.
     pub(super) fn is_exposed(&self) -> bool {
         self.tls.is_none() && !self.allows_plain_text && !self.is_local()
     }

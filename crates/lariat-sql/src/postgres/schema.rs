@@ -3,7 +3,7 @@
 use crate::param::Param;
 use crate::sql::{Connection, Statement, StorageError, Transaction};
 
-/// The version of the table layout, which ends the names of the tables below.
+/// The version of the table layout, with which the names of the tables below end.
 ///
 /// A new layout gets a new number and new names, also in [`Dialect`](crate::sql::Dialect).
 pub(crate) const FORM: i64 = 4;
@@ -16,9 +16,9 @@ const TABLES: &str = "
     CREATE TABLE keyring4 (id bigint PRIMARY KEY, stored bytea NOT NULL);
     CREATE TABLE writer4 (edition bigint PRIMARY KEY, epoch bigint NOT NULL);";
 
-/// The table of the numbers that names of tables have, which all versions of Lariat share.
+/// The table of the numbers in the names of tables.
 ///
-/// Tables that no process has used for a while are dropped by their numbers.
+/// All versions of Lariat share it. Tables that no process has used for a while are dropped by their numbers.
 const REGISTRY: &str =
     "CREATE TABLE lariat_tables (number bigint PRIMARY KEY, used timestamptz NOT NULL);";
 

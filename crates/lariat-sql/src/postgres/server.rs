@@ -21,7 +21,7 @@ pub(crate) struct Server {
     options: Arc<Postgres>,
     /// The timeout of statements that read; zero means none.
     timeout: Duration,
-    /// The number of the processes that share their tables.
+    /// The number that processes have in common if they share tables.
     edition: i64,
     name: String,
 }

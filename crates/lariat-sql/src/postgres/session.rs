@@ -38,7 +38,7 @@ pub(crate) struct Session {
     _driver: JoinSet<()>,
     /// The name of the server in errors.
     server: String,
-    /// The number of the processes that share their tables.
+    /// The number that processes have in common if they share tables.
     edition: i64,
     /// The lock of the session that writes; `None` if it only reads.
     lock: Option<i64>,

@@ -39,9 +39,9 @@ impl Keys {
         Arc::ptr_eq(&self.0.borrow(), keyring)
     }
 
-    /// Encrypts with other keys from now on, unless others than `before` are used by now.
+    /// Encrypts with other keys from now on, if `before` is still in use.
     ///
-    /// They must be stored before.
+    /// They must have been stored.
     pub(crate) fn replace(&self, before: &Arc<Keyring>, keyring: Keyring) {
         self.0.send_if_modified(|current| {
             let is_before = Arc::ptr_eq(current, before);
@@ -104,7 +104,9 @@ impl Sealed {
         self.hash("lariat-sql key", key.as_str())
     }
 
-    /// Returns the hash that represents a namespace in the table; cluster-scoped objects have the empty one.
+    /// Returns the hash that represents a namespace in the table.
+    ///
+    /// The namespace of cluster-scoped objects is empty.
     fn namespace(&self, name: &str) -> Vec<u8> {
         self.hash("lariat-sql namespace", name)
     }

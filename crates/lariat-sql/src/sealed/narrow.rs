@@ -51,7 +51,9 @@ fn among<'a>(sql: &mut Statement, of: &Sealed, namespaces: impl IntoIterator<Ite
     sql.among(List::Bytes(hashes.collect()));
 }
 
-/// Returns the lists of namespaces from which a query selects objects; objects must be in one of each list.
+/// Returns the lists of namespaces from which a query selects objects.
+///
+/// The namespace of an object must be in each list.
 fn selected<'a>(schema: &Schema, plan: &'a Plan) -> impl Iterator<Item = Vec<&'a str>> {
     let named = plan.namespaces.iter().filter(|it| !it.is_negated);
     let named = named.map(|it| it.values.iter().map(String::as_str).collect());
@@ -64,7 +66,7 @@ fn selected<'a>(schema: &Schema, plan: &'a Plan) -> impl Iterator<Item = Vec<&'a
     named.chain(filtered)
 }
 
-/// Returns the texts to one of which a test requires a field to be equal; `None` for other tests.
+/// Returns the texts of which a field must be one to pass; `None` for other tests.
 fn equal<'a>(test: &'a Test, field: Option<&Target>) -> Option<Vec<&'a str>> {
     match &test.check {
         Check::OneOf(values) if !test.is_negated && Some(&test.target) == field => {

@@ -30,7 +30,9 @@ struct Written {
 /// The indexed part of a row.
 pub(super) struct Content {
     pub(super) row: Row,
-    /// Whether the row has all fields, labels and owners of its object, and not only the fields that every kind has.
+    /// Whether the row has all fields, labels and owners of its object.
+    ///
+    /// Otherwise it has only the fields that every kind has.
     pub(super) is_whole: bool,
 }
 

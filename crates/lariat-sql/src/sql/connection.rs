@@ -41,7 +41,7 @@ pub(crate) trait Connection: Send {
     /// Returns the dialect of its statements.
     fn dialect(&self) -> Dialect;
 
-    /// Returns the number of the processes that share their tables.
+    /// Returns the number that processes have in common if they share tables.
     ///
     /// It depends on their kinds and fields; in a file it is always the same.
     fn edition(&self) -> i64;

@@ -39,10 +39,10 @@ const LOG: &str = "PRAGMA wal_autocheckpoint = 8000; PRAGMA journal_size_limit =
 /// A connection's memory for pages, in KiB; temporary tables are in memory too.
 const MEMORY: &str = "PRAGMA cache_size = -32768; PRAGMA temp_store = MEMORY;";
 
-/// The suffixes of the files that SQLite makes beside a database: its log, and the index of the log.
+/// The suffixes of the log of a database, and of the index of the log.
 const LOGS: [&str; 2] = ["-wal", "-shm"];
 
-/// Definitions in a file that another program has changed call no functions with effects.
+/// Keeps SQL in a file that another program has changed from calling unsafe functions.
 const DISTRUST: &str = "PRAGMA trusted_schema = OFF;";
 
 /// Where a cache is stored.

@@ -8,5 +8,5 @@ mod private;
 
 pub(crate) use file::Database;
 
-/// The edition of a file, which one process has.
+/// The edition of a file, which has one process.
 pub(crate) const EDITION: i64 = 1;

@@ -42,7 +42,7 @@ impl Database {
         }
     }
 
-    /// Returns the number of the processes that share their tables.
+    /// Returns the number that processes have in common if they share tables.
     pub(crate) fn edition(&self) -> i64 {
         match self {
             Self::Sqlite(_) => sqlite::EDITION,

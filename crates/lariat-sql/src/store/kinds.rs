@@ -16,10 +16,11 @@ use crate::sql::{Connection, Dialect, Layout, Statement, StorageError, Transacti
 /// It may be in free pages or the log. If this process is killed before they are cleaned, the next one cleans them.
 const UNCLEAN: &str = "unclean";
 
-/// Returns a number of kinds, their fields, whether they are encrypted, and the layout of tables.
+/// Returns a number that depends on the kinds of a cache and the layout of tables.
 ///
-/// Processes that share a database and have the same number use the same tables, one of them writes, and they share the
-/// keys of encrypted kinds. Others have none of these in common.
+/// It also depends on their fields, and on whether they are encrypted. Processes that share a database and have the same
+/// number use the same tables and the same keys of encrypted kinds, and one of them writes. Others have none of these in
+/// common.
 #[cfg(feature = "postgres")]
 pub(crate) fn edition<'a>(kinds: impl Iterator<Item = (&'a Schema, bool)>) -> i64 {
     let kinds = kinds.map(|(schema, is_sealed)| {
@@ -71,7 +72,8 @@ fn signature(schema: &Schema, is_sealed: bool) -> String {
 
 /// Finds the tables of a kind, or creates them.
 ///
-/// In a database that is not shared, tables of this kind with other fields are replaced. With keys the kind is encrypted.
+/// In a database that is not shared, tables of this kind with other fields are replaced. With keys the kind is
+/// encrypted.
 pub(super) fn open(connection: &mut dyn Connection, tables: &Tables) -> Result<(), StorageError> {
     let Tables {
         layout,
@@ -97,8 +99,8 @@ pub(super) fn open(connection: &mut dyn Connection, tables: &Tables) -> Result<(
             if is_own && (known == signature || known == unclean) {
                 return Ok::<_, StorageError>(known == unclean);
             }
-            // Of other fields; all rows are written again in new tables. Other processes of a shared database may use
-            // theirs.
+            // The fields have changed, so all rows are written again in new tables. In a shared database other processes
+            // may use theirs.
             if is_own || dialect == Dialect::Sqlite {
                 drop_tables(connection, number)?;
             }
@@ -187,7 +189,7 @@ pub(super) fn drop_tables(
     Ok(())
 }
 
-/// Returns whether a table is one of those with a number, such as `row7` and `many7_5`.
+/// Returns whether a table has a number, as `row7` and `many7_5` have 7.
 fn is_of(table: &str, number: i64) -> bool {
     let after = table.trim_start_matches(|c: char| c.is_ascii_lowercase());
     let Some(rest) = after.strip_prefix(&number.to_string()) else {

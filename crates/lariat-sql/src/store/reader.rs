@@ -145,7 +145,7 @@ impl Rows {
         })
     }
 
-    /// Returns whether the last row cannot be part of the answer, which has at least one.
+    /// Returns whether the last row is beyond the limit; the first one never is.
     fn is_full(&self) -> bool {
         self.keys.bytes > self.keys.most && self.found.len() > 1
     }

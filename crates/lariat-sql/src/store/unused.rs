@@ -1,16 +1,16 @@
 //! Tables of a shared database that no process uses any more.
 //!
-//! An update of the program, or of a CRD, leads to other tables; those of before may still be read for a while.
+//! An update of the program, or of a CRD, leads to other tables; the earlier ones may still be read for a while.
 
 use super::kinds::drop_tables;
 use super::writer::Writer;
 use crate::param::{List, Param};
 use crate::sql::{Statement, StorageError, Transaction};
 
-/// After which time without a process that uses them tables are dropped.
+/// The time without use after which tables are dropped.
 const UNUSED: &str = "interval '1 hour'";
 
-/// How often a process that uses tables says so.
+/// The time after which a use of tables is noted again.
 const FRESH: &str = "interval '1 minute'";
 
 impl Writer {
@@ -38,7 +38,7 @@ impl Writer {
             .map(drop)
     }
 
-    /// Drops the tables that no process has used for an hour, those of one number at a time.
+    /// Drops the tables that no process has used for an hour, one number at a time.
     ///
     /// It fails after a second if a reader still has them.
     pub(crate) fn drop_unused(&mut self) -> Result<(), StorageError> {

@@ -84,7 +84,7 @@ impl Writer {
         sealed::rows(&mut *self.connection, of)
     }
 
-    /// Seals rows after another one anew that an old data key has sealed; `None` if no row follows.
+    /// Seals the next rows after another one anew; `None` if no row follows.
     pub(crate) fn renew(
         &mut self,
         of: &Sealed,
@@ -96,7 +96,9 @@ impl Writer {
         })
     }
 
-    /// Stores keys without the old data keys, once no row needs these; `false` if others than `before` are stored.
+    /// Stores keys without the old data keys, once no row needs these.
+    ///
+    /// Returns `false` if other keys than `before` are stored.
     pub(crate) fn retire(
         &mut self,
         numbers: Vec<i64>,

@@ -147,7 +147,9 @@ impl History {
         }
     }
 
-    /// Forgets all changes up to one that no event describes: watches that have not read it list again.
+    /// Forgets all changes up to one that no event describes.
+    ///
+    /// Watches that are not beyond it have to list again.
     pub(crate) fn forget(&self, change: u64) {
         let mut kept = self.kept.lock();
         *kept = Kept::default();

@@ -60,7 +60,9 @@ pub enum WatchError {
         /// The requested revision.
         since: Revision,
     },
-    /// The reader was slower than the changes, and has missed some, or a forbidden namespace has become readable.
+    /// Changes that the reader has not read are no longer available.
+    ///
+    /// It was too slow, or a forbidden namespace has become readable.
     #[error(
         "the changes of {kind} after revision {at} are no longer available: the watch is too slow, or a namespace that was forbidden has become readable; list again"
     )]
