@@ -83,7 +83,7 @@ impl Random {
     }
 }
 
-/// Returns whether a name looks as if it was [generated](Random::generate) from `generateName`.
+/// Returns whether a name looks [generated](Random::generate) from `generateName`.
 pub(crate) fn is_generated(name: &str, base: &str) -> bool {
     let kept = name.len().checked_sub(SUFFIX_LENGTH);
     let kept = kept

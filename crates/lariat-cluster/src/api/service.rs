@@ -279,7 +279,7 @@ where
     admin::answer(server, &request).await
 }
 
-/// Answers a request that does not say which host or what it is for.
+/// Answers a request without a valid `Host`, or whose path is incomplete.
 fn refuse_form(incoming: &IncomingRequest) -> Option<Reply> {
     if let Some(text) = incoming.host_refusal() {
         return Some(Reply::text(StatusCode::BAD_REQUEST, text).header(CONNECTION, "close"));

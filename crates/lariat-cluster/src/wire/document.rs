@@ -12,7 +12,7 @@ use memchr::{memchr, memchr2_iter};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// A document, and the members that were there more than once.
+/// A document, and its duplicate members.
 #[derive(Debug)]
 pub(crate) struct Document {
     pub(crate) value: Value,

@@ -10,16 +10,16 @@ use super::error::{TOO_DEEP, YamlError, at_line};
 use super::scalar::{self, Scalar, Type};
 use super::tree::{Content, Meaning, Node, Tree};
 
-/// A document, and the keys that were there more than once.
+/// A document, and its repeated keys.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Document {
-    /// The value; of a key that is there more than once, the last value counts.
+    /// The value; a repeated key has its last value.
     pub value: Value,
-    /// The keys that were in their mapping already, in the order in which Go reports them.
+    /// The keys that their mapping had already, in the order in which Go reports them.
     pub repeated_keys: Vec<RepeatedKey>,
 }
 
-/// A key that was in its mapping already.
+/// A key that its mapping had already.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepeatedKey {
     /// The line of its value, counted from 1.
@@ -28,10 +28,12 @@ pub struct RepeatedKey {
     pub key: Value,
 }
 
-/// How deep a value may be.
+/// The largest number of levels of a value.
 const DEEPEST: usize = 255;
 
-/// How many bytes aliases repeat at most, so that a short text cannot use up the memory.
+/// The largest number of bytes that aliases repeat.
+///
+/// Without it a short text could use up the memory.
 const MOST_REPEATED: usize = 32 * 1024 * 1024;
 
 /// Reads the value of a document; an empty one is `null`.
@@ -73,7 +75,7 @@ struct Mapping {
     members: Map<String, Value>,
     /// The keys that are not texts.
     others: HashSet<Value>,
-    /// The names of those that are not names of texts too.
+    /// The names of those that no text key has had yet.
     names_of_others: HashSet<String>,
 }
 
@@ -187,7 +189,7 @@ impl<'t> Decoder<'t, '_> {
         matches!(content, Content::Scalar { meaning, .. } if *meaning == Meaning::Merge)
     }
 
-    /// Merges the value of `<<` into a mapping: over members before it.
+    /// Merges the value of `<<` into a mapping, whose earlier members it replaces.
     fn merge(&mut self, at: usize, mapping: &mut Mapping) -> Result<(), YamlError> {
         let nodes = self.nodes;
         match &nodes[at].content {
@@ -257,7 +259,7 @@ impl Mapping {
     }
 }
 
-/// Returns whether so much of a document are aliases that it may be there to use up the memory.
+/// Returns whether aliases are so large a part of a document that it may be an attack.
 ///
 /// Source: `allowedAliasRatio`.
 fn is_excessive(aliased: usize, decoded: usize) -> bool {

@@ -46,7 +46,7 @@ impl YamlError {
     }
 }
 
-/// Translates an error to that of Go's reader.
+/// Translates an error into the words of Go's reader.
 ///
 /// Go's scanner counts lines from 1, its parser from 0, and neither names the first one.
 fn syntax_in_words_of_go(error: &ScanError, line: usize, text: &str) -> String {
@@ -61,7 +61,7 @@ fn syntax_in_words_of_go(error: &ScanError, line: usize, text: &str) -> String {
         ErrorKind::BlockSequenceEntryNotAllowed => {
             scanner("block sequence entries are not allowed in this context")
         }
-        // Found out at the line behind the key, and at the end of the text.
+        // Go notices it on the line behind the key, also at the end of the text.
         ErrorKind::SimpleKeyExpected => at_line(line + 1, "could not find expected ':'"),
         // An open quote ends at the first line of less indentation, for Go at the end of the text.
         ErrorKind::UnclosedQuotedScalar | ErrorKind::InvalidQuotedScalarIndent => {
@@ -78,7 +78,7 @@ fn syntax_in_words_of_go(error: &ScanError, line: usize, text: &str) -> String {
             scanner("found character that cannot start any token")
         }
         ErrorKind::TabInIndentation => scanner(TAB),
-        // The place is that of the text, at whose next line the tab is.
+        // The place is where the text begins; the tab is on its next line.
         ErrorKind::TabInPlainScalar => at_line(line + 1, TAB),
         ErrorKind::UndeclaredTagHandle => parser("found undefined tag handle"),
         ErrorKind::ExpectedNodeContent => parser("did not find expected node content"),

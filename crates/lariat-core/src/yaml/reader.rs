@@ -47,7 +47,7 @@ pub fn read(text: &str) -> Result<Value, YamlError> {
 ///
 /// # Errors
 ///
-/// As those of [`read`].
+/// As [`read`].
 pub fn read_document(text: &str) -> Result<Document, YamlError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     check_characters(text)?;

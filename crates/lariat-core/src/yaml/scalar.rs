@@ -6,7 +6,7 @@ use serde_json::{Number, Value};
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Scalar {
     Value(Value),
-    /// Infinite or not a number, which JSON cannot express; with the name that Go has for it.
+    /// Infinite or not a number, which JSON cannot express, by its name in Go.
     NotFinite(&'static str),
 }
 

@@ -11,7 +11,7 @@ use super::scalar::Type;
 /// The namespace of the tags that YAML defines, such as `!!str`.
 const NAMESPACE: &str = "tag:yaml.org,2002:";
 
-/// The nodes of the first document of a text; others are named by their index.
+/// The nodes of the first document of a text, which refer to each other by index.
 #[derive(Default)]
 pub(super) struct Tree<'a> {
     pub(super) nodes: Vec<Node<'a>>,
@@ -127,9 +127,9 @@ fn is_block(style: ScalarStyle) -> bool {
     matches!(style, ScalarStyle::Literal | ScalarStyle::Folded)
 }
 
-/// Returns the lines of a block, whose last one is not ended by the end of the file.
+/// Returns the lines of a block, without a line break that the text does not have.
 ///
-/// The parser ends it, go-yaml does not.
+/// At the end of the text the parser adds one, go-yaml does not.
 fn as_ended<'a>(text: &str, lines: Cow<'a, str>, place: &Span) -> Cow<'a, str> {
     let is_last = !text.ends_with('\n') && place.end.byte_offset() == Some(text.len());
     match lines.strip_suffix('\n').filter(|_| is_last) {
@@ -138,7 +138,7 @@ fn as_ended<'a>(text: &str, lines: Cow<'a, str>, place: &Span) -> Cow<'a, str> {
     }
 }
 
-/// Returns the line with the indicator of a block, whose place begins with its content.
+/// Returns the line with the indicator of a block, before the place of its content.
 fn line_of_indicator(text: &str, place: &Span) -> usize {
     let before = place.start.byte_offset().and_then(|at| text.get(..at));
     let before = before.unwrap_or_default();
