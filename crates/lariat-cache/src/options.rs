@@ -153,9 +153,8 @@ impl KindOptions {
     /// then as metadata only, with content fetched on demand. Each step is logged, and shown in the kind's status.
     /// Metadata is always kept, so a very small budget is exceeded; zero keeps metadata only.
     ///
-    /// The budget never changes which handlers are called or what relations and indexes find: while one of them [reads
-    /// content](crate::Informer::hold_content), the kind stays compressed, and a warning says that the budget is
-    /// exceeded.
+    /// While a relation or an index [reads content](crate::Informer::hold_content), the kind stays compressed, so that
+    /// it finds the same objects as without a budget; a warning says that the budget is exceeded.
     ///
     /// ```
     /// use lariat::KindOptions;

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 /// The maximum number of answers.
 pub(crate) const MOST: usize = 1_000;
-/// How long an expired answer shows that a question was answered before.
+/// How long an expired answer that was no refusal is remembered.
 const REMEMBERED: Duration = Duration::from_secs(3_600);
 
 /// Answers by question; an answer is a value, or `None` for a refusal.
@@ -36,7 +36,7 @@ impl<Q: Hash + Eq + Clone, A: Clone> Answers<Q, A> {
         (Instant::now() < known.until).then(|| known.answer.clone())
     }
 
-    /// Returns whether the last answer to a question was no refusal; it may have expired.
+    /// Returns whether the last answer to a question was a value, which may have expired.
     pub(crate) fn was_accepted(&self, question: &Q) -> bool {
         let all = self.0.lock();
         all.get(question)
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(answers.get(&MOST), Some(Some(())));
         assert_eq!(answers.get(&0), None);
         assert_eq!(answers.len(), MOST);
-        // Whose token was good is still known after it expired, whatever else is refused.
+        // A value is remembered after it has expired, however many refusals follow.
         time::advance(Duration::from_secs(60)).await;
         assert_eq!(answers.get(&MOST), None);
         answers.put(0, None, in_seconds(10));

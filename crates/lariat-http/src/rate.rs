@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 /// How many requests are allowed in a time, all of which may be sent at once.
 ///
-/// What was spent comes back evenly over that time.
+/// Spent requests are allowed again evenly over that time.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -42,8 +42,9 @@ impl Rate {
 
     /// Returns how long to wait for this many requests; zero if they are allowed.
     ///
-    /// `full` is when everything that was spent has come back. More than half of the requests, even more than all, are
-    /// allowed while half are left; further ones wait accordingly longer.
+    /// `full` is the time at which all requests are allowed again, as [`spend`](Self::spend) returns it; `None` if none
+    /// was spent. More than half of the requests, even more than all, are allowed while half are left; further ones wait
+    /// accordingly longer.
     #[must_use]
     pub fn wait(&self, full: Option<Instant>, requests: usize, now: Instant) -> Duration {
         let half = self.requests.div_ceil(2);
@@ -52,7 +53,7 @@ impl Rate {
         missing.saturating_sub(self.interval() * (self.requests - wanted))
     }
 
-    /// Spends a request; returns when everything that was spent has come back.
+    /// Spends a request; returns the time at which all requests are allowed again.
     #[must_use]
     pub fn spend(&self, full: Option<Instant>, now: Instant) -> Instant {
         full.map_or(now, |full| full.max(now)) + self.interval()

@@ -21,7 +21,7 @@ use crate::user::User;
 const TTL: Duration = Duration::from_secs(60);
 /// The longest time for which a token is refused without another review.
 const REFUSED_TTL: Duration = Duration::from_secs(10);
-/// The maximum number of reviews at the same time, of known and of unknown tokens each.
+/// The maximum number of concurrent reviews: of known tokens, and of unknown ones.
 const CONCURRENCY: usize = 16;
 /// How many unknown tokens are reviewed by default.
 const UNKNOWN_TOKENS: Rate = Rate::new(100, Duration::from_secs(2));
@@ -41,8 +41,8 @@ const UNVERIFIED: &str = "the token cannot be verified now; try again";
 /// [`AuthError::Unavailable`], and nothing is cached.
 ///
 /// Anybody can send invalid tokens, so tokens that were not accepted in the last hour are reviewed at a
-/// [rate](Self::with_unknown_tokens), 50 per second by default, and further ones get [`AuthError::Busy`]. Tokens that
-/// were accepted are not affected.
+/// [rate](Self::with_unknown_tokens), 50 per second by default, and further ones get [`AuthError::Busy`]. Accepted tokens
+/// are not affected as long as they are among the 1,000 that are cached.
 ///
 /// Tokens are cached as salted SHA-256 hashes, at most 1,000 of them, and never appear in logs and errors. Clones share
 /// the cache.
@@ -76,7 +76,7 @@ pub struct TokenReviews {
 struct Unknown {
     permits: Semaphore,
     rate: Rate,
-    /// When everything that was spent of the rate has come back.
+    /// The time at which all requests of the rate are allowed again.
     full: Mutex<Option<std::time::Instant>>,
 }
 
@@ -183,7 +183,7 @@ impl TokenReviews {
         let permits = if self.known.was_accepted(&hash) {
             &self.permits
         } else {
-            // Before the wait, which would be without a bound.
+            // Before the wait for a permit, whose length would have no bound.
             self.unknown.spend()?;
             &self.unknown.permits
         };

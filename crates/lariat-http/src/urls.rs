@@ -86,7 +86,7 @@ impl UrlReviews {
         verb: &'static str,
         path: &'static str,
     ) -> Result<bool, AuthError> {
-        // An answer is for all tokens of the user.
+        // An answer holds for all tokens of the user.
         let question = (user.clone().without_credential(), verb, path);
         if let Some(known) = self.known.get(&question) {
             return Ok(known.is_some());

@@ -137,7 +137,7 @@ impl CacheFactoryBuilder {
 
     /// Sets a memory budget in bytes for all kinds together (default: no limit).
     ///
-    /// If they exceed it, the largest kind that can be stored in a smaller form is; see [`KindOptions::memory_budget`].
+    /// If they exceed it, the largest kind that has a smaller form is stored in it; see [`KindOptions::memory_budget`].
     ///
     /// ```no_run
     /// use lariat::cache::SharedCacheFactory;

@@ -193,7 +193,7 @@ impl Core {
         self.client.last_resource()
     }
 
-    /// Returns whether the cache contains all objects of a namespace, or of all, and follows the API server.
+    /// Returns whether the cache has all objects of a namespace, or of all, and is current.
     pub(crate) fn is_whole(&self, namespace: Option<&str>) -> bool {
         // A source of the caller may leave objects out.
         if self.source.is_some() || !self.is_followed() {
@@ -266,13 +266,15 @@ impl Core {
         }
     }
 
-    /// Returns whether the cache has synced, and is not reading the part of the objects that is awaited.
+    /// Returns whether the cache has synced with the part of the objects that is awaited.
     fn is_synced(filling: &Filling, awaited: Content) -> bool {
         let lacks_content = awaited == Content::Whole && filling.reading_since.is_some();
         filling.phase == Phase::Synced && !lacks_content
     }
 
-    /// Returns the part of the objects that a reader waits for: content only if the kind is cached with it.
+    /// Returns the part of the objects that a reader waits for.
+    ///
+    /// It is content only if the kind is cached with it.
     fn awaited(&self, read: Content) -> Content {
         match read {
             Content::Whole => self.wanted_content(),
@@ -298,7 +300,7 @@ impl Core {
     async fn wait_for(&self, is_good: impl Fn(&Filling) -> bool) -> Option<Filling> {
         let mut filling = self.progress.filling();
         loop {
-            // A copy: `is_good` reads what is wanted, and whoever changes that, changes the filling under its lock.
+            // A copy: `is_good` locks the selection, and changes of the selection lock the filling.
             let now = filling.borrow_and_update().clone();
             if is_good(&now) {
                 return Some(now);

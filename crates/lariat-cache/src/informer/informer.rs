@@ -151,9 +151,9 @@ impl Informer {
         }
     }
 
-    /// Declares that content is read, and keeps that of all objects cached.
+    /// Declares that content is read, and keeps the content of all objects cached.
     ///
-    /// It is for readers that need the content of every state, also of those that were replaced or deleted, which
+    /// It is for readers that need the content of every state, also of states that were replaced or deleted, which
     /// nobody can fetch any more. Relations and [indexes](crate::Cache::add_index) that read content hold it. Until the
     /// hold is dropped, a kind that is stored [on demand](crate::Storage::OnDemand), by its options or because of a
     /// memory budget, is stored [compressed](crate::Storage::Compressed), and a budget makes it no smaller than that. A

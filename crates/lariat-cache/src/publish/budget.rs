@@ -53,7 +53,7 @@ pub(crate) struct Share {
     stepping: Mutex<()>,
     /// How many holds of the content there are; changed while `stepping` is locked.
     holds: AtomicUsize,
-    /// Whether it was logged that the kind cannot be stored within its budget because of a hold.
+    /// Whether it was logged that a hold keeps the kind beyond its budget.
     is_warned: AtomicBool,
 }
 
@@ -267,7 +267,7 @@ impl Share {
         }
     }
 
-    /// Logs once that the kind stays as large as it is because of a hold.
+    /// Logs once that a hold keeps the kind beyond its budget.
     fn warn_of_holds(&self) {
         if self.is_held()
             && self.smaller().is_none()

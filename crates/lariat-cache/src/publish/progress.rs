@@ -138,7 +138,7 @@ impl Progress {
         let mut totals = self.totals.lock();
         // As in `behind`: the end of a list without content is not that of the upgrade.
         totals.generation += 1;
-        // Not since a list without content began, which may be in progress: readers are patient with the upgrade.
+        // Measured anew even if a list without content is in progress: readers wait longer for the upgrade.
         self.reads_again(|since| *since = Some(Instant::now()));
     }
 

@@ -94,9 +94,9 @@ pub struct KindStatus {
     pub bytes: usize,
     /// The form in which the objects are stored.
     pub storage: Storage,
-    /// Whether a relation or an index reads content, so that it [stays cached](crate::Informer::hold_content).
+    /// Whether the content [stays cached](crate::Informer::hold_content).
     ///
-    /// A memory budget stores such a kind no smaller than compressed.
+    /// That is while a relation or an index reads it. A memory budget stores such a kind no smaller than compressed.
     pub holds_content: bool,
     /// How many values were decoded for caches, handlers, relations and streams.
     ///

@@ -57,7 +57,7 @@ impl Totals {
         parts.filter_map(|part| part.forbidden.clone()).collect()
     }
 
-    /// Returns whether all reflectors have read all objects, but for forbidden namespaces.
+    /// Returns whether all objects outside forbidden namespaces have been read.
     pub(super) fn is_complete(&self) -> bool {
         let parts = &self.segments;
         parts.iter().any(|part| part.is_loaded)

@@ -71,7 +71,9 @@ impl Store {
         self.kept.wants_content(content, object)
     }
 
-    /// Returns whether the [`ContentFilter`](crate::ContentFilter) leaves out the content of an object.
+    /// Returns whether the [`ContentFilter`](crate::ContentFilter) leaves an object out.
+    ///
+    /// Only its metadata is cached then.
     #[must_use]
     pub fn leaves_out(&self, object: &ObjectMetadata) -> bool {
         !self.wants_content(Content::Whole, object)

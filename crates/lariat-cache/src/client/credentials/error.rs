@@ -24,6 +24,6 @@ impl From<kube::Error> for CredentialError {
 pub(in crate::client) enum Refusal {
     /// The API server answered 401.
     Unauthorized,
-    /// TLS failed, in which a certificate may have a part, and a token has none.
+    /// TLS failed, maybe because of a certificate, but not of a token.
     Tls,
 }

@@ -48,7 +48,9 @@ impl Login {
         self.has_client_certificate
     }
 
-    /// Returns whether the plugin's credential is kept after a refusal: it has no part in TLS without a certificate.
+    /// Returns whether the plugin's credential is kept after a refusal.
+    ///
+    /// A credential without a certificate has no part in TLS.
     pub(super) fn keeps_plugin(&self, refusal: Refusal) -> bool {
         let plugin = self.plugin.as_ref();
         refusal == Refusal::Tls && plugin.is_some_and(|given| given.certificate.is_none())

@@ -30,7 +30,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// still valid.
 const RUN_EVERY: Duration = Duration::from_secs(5);
 
-/// The same while refusals go on: the interval doubles with each run, up to this one.
+/// The longest interval while refusals go on; it doubles with each run.
 const RUN_EVERY_AT_LAST: Duration = Duration::from_secs(60);
 
 /// The shortest interval between reads of the kubeconfig.

@@ -6,10 +6,10 @@ use kube::Config;
 
 use super::{Kubeconfig, Unusable};
 
-/// The files and the context of a configuration, which is read again when the server refuses what it gave.
+/// The files and the context that a configuration was read from.
 ///
-/// The context is the one that was current at the start: another one belongs to another user, and often to another
-/// cluster.
+/// They are read again when the server refuses the credentials. The context is the one that was current at the start:
+/// another one belongs to another user, and often to another cluster.
 #[derive(Debug, Clone)]
 pub(in crate::client) struct Origin {
     paths: Vec<PathBuf>,
@@ -25,7 +25,7 @@ impl Origin {
         Ok((Self { paths, context }, config))
     }
 
-    /// Reads the configuration of the same context again, whichever is the current one now.
+    /// Reads the configuration of the same context again, even if it is not current now.
     pub(in crate::client) fn reread(&self) -> Result<Config, Unusable> {
         let kubeconfig = Kubeconfig::read(&self.paths)?;
         kubeconfig.settle_context(&self.context).map_err(unusable)
