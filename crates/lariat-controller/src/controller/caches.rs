@@ -161,7 +161,9 @@ impl Caches {
         }
     }
 
-    /// Replays the objects of a relation that can be read by now; returns whether some could, or none is left.
+    /// Replays the objects of a relation that can be read by now.
+    ///
+    /// Returns whether there were some, or none is left.
     fn replay(&self, number: u64) -> bool {
         let related = self.related.lock();
         let is_it = |joined: &&Joined| joined.relation.number() == number;
@@ -275,7 +277,7 @@ impl Caches {
         }
     }
 
-    /// Returns the numbers of objects that wait for their content, and of objects of those kinds.
+    /// Returns the number of objects that wait for their content, with a bound.
     pub(super) fn unread(&self) -> (usize, usize) {
         let related = self.related.lock();
         let sizes = related.iter().map(|joined| {

@@ -519,7 +519,7 @@ impl fmt::Debug for ControllerCore {
     }
 }
 
-/// Adds many keys, a piece of them under each lock, so that workers get keys meanwhile.
+/// Adds many keys in pieces, so that workers can take the queue's lock in between.
 pub(super) fn add_in_pieces(queue: &Queue, adds: impl Iterator<Item = (ObjectKey, Add<Payload>)>) {
     let mut adds = adds.peekable();
     while adds.peek().is_some() {

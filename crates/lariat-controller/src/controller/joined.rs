@@ -52,7 +52,7 @@ pub(crate) struct Enqueuer {
 /// An object cannot be mapped while only its metadata is cached and the map reads content. An owner cannot be enqueued
 /// until the scope of its kind is known.
 pub(crate) trait Unread: Subscriber {
-    /// Returns how many objects could not be mapped, because their content is not cached yet.
+    /// Returns the number of objects that cannot be mapped until their content is cached.
     fn unread(&self) -> usize;
 
     /// Takes the objects that could not be mapped and can be now.
@@ -88,7 +88,9 @@ impl Joined {
         self.feed.unread()
     }
 
-    /// Publishes the objects again whose content is cached by now; returns whether some had, or none is left.
+    /// Publishes the objects again whose content is cached by now.
+    ///
+    /// Returns whether there were some, or none is left.
     pub(crate) fn replay(&self) -> bool {
         let initial = |object| Change::Added {
             object,

@@ -146,7 +146,7 @@ impl FactoryRun {
                     Election::Invalid(error) => Err(error.clone()),
                 }
             };
-            // Uncaught, a panic would leave a process that handles nothing any more and says so nowhere.
+            // Otherwise a panic would leave a process that handles nothing any more, without an error.
             let run = AssertUnwindSafe(run).catch_unwind();
             let ending = expired.run_until_cancelled(run).await;
             let ending =

@@ -125,8 +125,8 @@ impl<V: View> Relation<V> {
 
     /// Maps an object with a function.
     ///
-    /// If `V` is more than [`Metadata`], the content of the other kind stays cached as long as the relation exists,
-    /// compressed at least, whatever its storage and its memory budget are
+    /// If `V` is more than [`Metadata`], the content of the other kind stays cached as long as the relation exists, at
+    /// least in compressed form, even if its storage or its memory budget says otherwise
     /// ([`Informer::hold_content`](lariat_cache::Informer::hold_content)). Objects that a content filter leaves out map
     /// to nothing. Content that was not cached when the relation began is read first; each object is mapped once it has
     /// arrived.

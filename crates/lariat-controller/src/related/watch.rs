@@ -151,7 +151,7 @@ struct Feed<V> {
     store: Arc<Store>,
     target: Enqueuer,
     relation: Arc<Relation<V>>,
-    /// The cached objects that could not be mapped, because their content is not cached yet.
+    /// The cached objects that cannot be mapped until their content is cached.
     ///
     /// Sorted, because they are published again in this order.
     unread: Mutex<BTreeSet<ObjectKey>>,

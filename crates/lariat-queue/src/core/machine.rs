@@ -66,10 +66,10 @@ pub struct QueueCore<K, P> {
     pub(super) released: u64,
 }
 
-/// How many delays `get`, `has_ready` and `stats` may end.
+/// How many delays one call of `get`, `has_ready` or `stats` may end.
 ///
-/// The bound keeps the lock short when many delays end at the same time. There is none where all of them count: at the
-/// begin of a drain, and when a key is delayed again whose delay has ended.
+/// The bound keeps the lock short when many delays end at the same time. It does not apply at the start of a drain, and
+/// when a key is delayed again whose delay has ended, because all of them count there.
 const MOST_RELEASED: usize = 256;
 
 /// How many dequeues are prefetched together.
