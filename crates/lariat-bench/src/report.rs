@@ -56,7 +56,9 @@ pub(crate) struct Row {
     pub(crate) p50_us: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) p99_us: Option<f64>,
-    /// Lists and watches that the subject asked for again where it must not; then the row has measured something else.
+    /// The lists and watches that the subject must not have asked for.
+    ///
+    /// If there are some, the row has measured something else.
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) void: usize,
 }

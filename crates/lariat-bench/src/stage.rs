@@ -108,7 +108,7 @@ fn play(run: &Run, target: &Target, server: Option<&mut Process>) -> Result<Vec<
     Ok(rows)
 }
 
-/// Returns how many lists and watches of pods the embedded server was asked for, where a run must not cause any.
+/// Returns the number of lists and watches of pods that a run must not cause.
 fn loads(run: &Run, target: &Target, server: &mut Process) -> Result<usize> {
     if target.is_genuine || !live::watches_on(&run.bench) {
         return Ok(0);

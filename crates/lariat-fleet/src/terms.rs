@@ -9,7 +9,7 @@ use lariat_lease::{Leadership, Term};
 use crate::error::FleetError;
 use crate::fleet::FleetState;
 
-/// The terms in which a run writes, of which each lease has one.
+/// The terms in which a run writes, one of each lease.
 #[derive(Clone)]
 pub(crate) struct Terms(Arc<[Held]>);
 
@@ -56,7 +56,7 @@ impl Terms {
     }
 }
 
-/// Returns the leaderships that a fleet needs: of its own factory, and of the hubs of its sources.
+/// Returns the leaderships of the factory that fences a fleet, and of its hubs.
 fn leaderships(fleet: &FleetState) -> Result<Vec<Leadership>, FleetError> {
     let mut all = Vec::new();
     if let Some(factory) = &fleet.fenced_by {

@@ -217,10 +217,10 @@ impl Lease {
         })
     }
 
-    /// Explains why a lease was not renewed by its deadline, in a renewal that was due at `due` and began at `began`.
+    /// Explains why a lease was not renewed by its deadline.
     ///
-    /// If the process stood still, the server had no part in it. That shows before the renewal, or if it stood still
-    /// during the renewal, in an end long after the deadline.
+    /// The renewal was due at `due` and began at `began`. If it began late, or ended long after the deadline, the
+    /// process stood still, and the server had no part in it.
     pub(crate) fn not_renewed(&self, due: Instant, began: Instant, deadline: Instant) -> String {
         let late = began.saturating_duration_since(due);
         if late >= self.retry_period {

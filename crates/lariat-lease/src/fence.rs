@@ -89,7 +89,7 @@ impl Term {
     }
 }
 
-/// Creates a client whose writes need the term that `term` returns when they are sent.
+/// Creates a client whose writes need the term that `term` returns for each of them.
 fn fenced(client: Client, term: impl Fn() -> Term + Clone + Send + 'static) -> Client {
     let namespace = client.default_namespace().to_owned();
     Client::new(Fence { client, term }, namespace)

@@ -58,7 +58,7 @@ pub(crate) fn job<'a>(run: &'a Run, target: &'a Target) -> subjects::Job<'a> {
     }
 }
 
-/// Returns whether a benchmark measures watches that go on, without a list or another watch.
+/// Returns whether a benchmark measures watches, without a list or another watch.
 pub(crate) fn watches_on(bench: &str) -> bool {
     storms(bench) || bench == "latency"
 }

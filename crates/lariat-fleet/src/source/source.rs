@@ -81,7 +81,7 @@ impl ClusterSource {
     /// commands in this process.
     ///
     /// The factory of the hub must not divide its keys among replicas: [`Fleet::run`](crate::Fleet::run) is an error
-    /// then. With a leader election the clusters of all sources are those of the leader, as if the fleet was
+    /// then. With a leader election the clusters of all sources are those of the leader, as if the fleet were
     /// [fenced by](crate::FleetBuilder::fenced_by) the hub.
     ///
     /// The program must start the hub's factory. The factory watches Secrets as its
@@ -132,7 +132,7 @@ impl ClusterSource {
         self
     }
 
-    /// Returns the leadership that its clusters need: of the leader election of the hub, if there is one.
+    /// Returns the leadership of the hub that its clusters need, if there is one.
     pub(crate) fn leadership(&self) -> Option<Leadership> {
         match &self.0 {
             // A hub with shards is refused when it is followed.

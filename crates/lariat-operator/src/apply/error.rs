@@ -217,7 +217,7 @@ pub enum ObjectError {
     /// Another object may have its name now.
     #[error("it no longer exists; nothing was applied")]
     OwnerNotFound,
-    /// The owner is being deleted, which the cache does not show yet; nothing was applied.
+    /// The owner is being deleted, before the cache shows it; nothing was applied.
     #[error("its owner is being deleted; nothing was applied")]
     OwnerDeleting,
     /// The API server of its group does not answer.
@@ -293,7 +293,9 @@ impl ObjectError {
         )
     }
 
-    /// Returns whether nothing was applied because the owner is deleted, of which the cache does not know yet.
+    /// Returns whether nothing was applied because of a deletion of the owner.
+    ///
+    /// The cache does not show the deletion yet.
     fn is_of_deleted_owner(&self) -> bool {
         matches!(self, Self::OwnerNotFound | Self::OwnerDeleting)
     }

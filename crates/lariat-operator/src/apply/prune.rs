@@ -164,7 +164,7 @@ impl Run<'_> {
                     surplus.kept.extend(kept);
                     surplus.objects.extend(others);
                 }
-                // They may have been deleted with the CRD, or be stored and not shown.
+                // Its objects may have been deleted with the CRD, or still be stored.
                 Err(error) if is_unserved(&error) => {
                     surplus.unserved.insert(gvk);
                 }

@@ -237,8 +237,8 @@ impl Applied {
     /// Returns the recorded kinds that the API server serves in no version.
     ///
     /// Their objects may still be stored, and come back when the kind is served again; or they were deleted with the
-    /// CRD of the kind. Nothing tells the two apart, so the kinds stay recorded on the owner. A warning tells how to
-    /// drop one.
+    /// CRD of the kind. The API server shows no difference, so the kinds stay recorded on the owner. A warning says how
+    /// to remove one from the record.
     #[must_use]
     pub fn unserved(&self) -> &[Gvk] {
         &self.unserved

@@ -315,7 +315,9 @@ impl Task<'_> {
         None
     }
 
-    /// Checks that the CRD is established, and that all our served versions are served with the fields added.
+    /// Checks that the CRD is established, and our served versions are served.
+    ///
+    /// Fields that this call has added must be published too.
     async fn ready(
         &self,
         theirs: &Value,

@@ -31,13 +31,13 @@ pub(super) fn new_fields(ours: &Value, theirs: &Value) -> BTreeMap<String, Field
     new.filter(|(_, fields)| !fields.is_empty()).collect()
 }
 
-/// Returns the fields of a version of a CRD; `None` if it does not have the version.
+/// Returns the fields of a version of a CRD; `None` if it lacks the version.
 pub(super) fn fields_of_version(definition: &Value, version: &str) -> Option<Fields> {
     let version = versions::named(list(definition, "/spec/versions"), version)?;
     version.pointer("/schema/openAPIV3Schema").map(fields)
 }
 
-/// Returns the fields that the document of a group version has for the kind of a CRD.
+/// Returns the fields of the kind of a CRD in the document of a group version.
 pub(super) fn published_fields(document: &Value, definition: &Value, version: &str) -> Fields {
     let is_of_kind = |schema: &&Value| {
         let mut kinds = list(schema, "/x-kubernetes-group-version-kind").iter();

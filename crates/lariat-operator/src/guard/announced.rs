@@ -15,7 +15,7 @@ pub(super) type Kind = Arc<(String, String)>;
 /// Beyond it an announced write is counted once more.
 const MOST: usize = 1_024;
 
-/// How long a write stays announced; later it is counted as any other.
+/// How long a write stays announced; later it is counted as any other write.
 ///
 /// The object may not be wanted any more by then. One with finalizers may take long to be deleted.
 const LASTS: Duration = Duration::from_secs(3600);
@@ -35,7 +35,9 @@ pub(super) struct Announcements(HashMap<Announced, Announcement>);
 #[derive(Debug)]
 struct Announcement {
     writes: usize,
-    /// The number of deletions that were counted before them; more than one if the first has not removed the object.
+    /// The number of deletions that were counted before them.
+    ///
+    /// There is more than one if the first has not removed the object.
     deletions: usize,
     until: Instant,
 }
@@ -54,9 +56,9 @@ impl Announcements {
         self.0.get(object).is_some_and(|found| now < found.until)
     }
 
-    /// Remembers the writes that follow a counted deletion; returns whether there is room.
+    /// Remembers the writes that follow a deletion; returns whether there is room.
     ///
-    /// Those of an earlier deletion of the object are the same writes.
+    /// They replace the writes that follow an earlier deletion of the object, which are the same ones.
     pub(super) fn add(&mut self, object: Announced, writes: usize, now: Instant) -> bool {
         if self.0.len() >= MOST {
             self.0.retain(|_, found| now < found.until);

@@ -99,9 +99,9 @@ impl Shown {
         self.injected.read().clone()
     }
 
-    /// Returns the address that clients call that send no name; `None` if it is one of an earlier endpoint.
+    /// Returns the endpoint's address, which clients that send no name call.
     ///
-    /// Nobody calls a new address, and trusts a certificate that was made for it, before the configurations have it.
+    /// `None` until the configurations have it: before that, nobody calls it, or trusts a certificate made for it.
     fn called_address(&self) -> Option<&ServerName<'static>> {
         let is_address = |name: &&ServerName<'_>| matches!(name, ServerName::IpAddress(_));
         let address = self.endpoint.as_ref().filter(is_address)?;

@@ -26,24 +26,24 @@ pub(super) const MUTATING: &str = "mutating";
 const MOST: usize = 1_000;
 const LONGEST: usize = 253;
 
-/// What webhooks of a name have applied and not removed, as their objects show.
+/// The objects that webhooks of a name have applied and not removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Record {
     /// Roles of configurations, and full names of policies.
     applied: BTreeSet<String>,
 }
 
-/// The objects that webhooks of a name have applied earlier, and that are not wanted any more.
+/// The recorded objects that are not wanted any more.
 ///
-/// Roles of configurations, and full names of policies.
+/// They are roles of configurations, and full names of policies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Unwanted(pub(super) BTreeSet<String>);
 
 impl Record {
     /// Reads the record from the objects that the program may read: those that it wants, and those of its name.
     ///
-    /// What is not wanted and does not exist any more is left out. It is looked for now, not remembered: a replica of
-    /// an earlier release may have applied it again.
+    /// Unwanted objects that do not exist any more are left out. Each read looks for them: a replica of an earlier
+    /// release may have applied one again.
     pub(super) async fn read(
         client: &Client,
         webhooks: &str,
@@ -105,7 +105,7 @@ impl Record {
         Unwanted(&all - &wanted_names(wanted))
     }
 
-    /// Adds the record, with the names that are wanted, to the annotations of all objects.
+    /// Annotates all objects with the record and the names that are wanted.
     pub(super) fn annotate(&self, configurations: &mut Configurations) {
         let all = &wanted_names(configurations) | &self.applied;
         let text = all.into_iter().collect::<Vec<_>>().join(" ");

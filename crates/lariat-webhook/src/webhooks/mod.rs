@@ -1,6 +1,6 @@
 //! The entry point: [`Webhooks`], the builder of a program's webhooks.
 //!
-//! `check` finds mistakes in it, and `serve` starts a server.
+//! `check` finds mistakes in the webhooks, and `serve` starts a server.
 
 mod check;
 mod serve;

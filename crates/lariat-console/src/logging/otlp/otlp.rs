@@ -150,7 +150,7 @@ impl Otlp {
 
     /// Allows headers with credentials in plain text to another machine.
     ///
-    /// Everyone on the network between can then read them. It is for networks that encrypt themselves.
+    /// Everyone on the network in between can then read them. This is for networks that encrypt all traffic.
     pub fn allow_plain_text(mut self) -> Self {
         self.allows_plain_text = true;
         self

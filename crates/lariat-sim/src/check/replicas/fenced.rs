@@ -8,9 +8,10 @@ use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
 use crate::setup::Setup;
 
-/// No process sends a write after the deadline of its lease, not even one that it has begun before.
+/// No process sends a write after the deadline of its lease.
 ///
-/// Each try of a request counts, also the first one after a suspension. Requests about leases do not.
+/// Each try of a request counts, also of one that began before, and the first one after a suspension. Requests about
+/// leases do not count.
 pub(super) struct FencedWrites {
     terms: Terms,
 }

@@ -11,11 +11,11 @@ const REFUSED: u64 = 2_000;
 /// How many objects of each kind are changed first, so that their handlers write.
 const CHANGED: u16 = 4;
 
-/// Suspends processes while writes of theirs wait to be sent again, in one seed of three.
+/// Suspends processes whose writes wait to be sent again, in one seed of three.
 ///
 /// The server refuses the writes of a process with a `Retry-After`. The process is suspended for longer than its lease
 /// lasts, and the server accepts writes again by the time it goes on. Its delays have passed by then, and the timer of
-/// a write may run before that of the election. The write must not be sent: another process has taken over.
+/// a write may run before the timer of the election. The write must not be sent: another process has taken over.
 pub(super) fn suspensions(setup: &Setup, names: u16, lasts: Duration) -> Vec<PlanStep> {
     // A generator of its own leaves all other steps of a seed as they are. The number spells "susp".
     let mut random = fastrand::Rng::with_seed(setup.seed ^ 0x7375_7370);
