@@ -43,8 +43,8 @@ impl Rate {
     /// Returns how long to wait for this many requests; zero if they are allowed.
     ///
     /// `full` is the time at which all requests are allowed again, as [`spend`](Self::spend) returns it; `None` if none
-    /// was spent. More than half of the requests, even more than all, are allowed while half are left; further ones wait
-    /// accordingly longer.
+    /// was spent. More than half of the requests, even more than all, are allowed while half are left; further ones
+    /// wait accordingly longer.
     #[must_use]
     pub fn wait(&self, full: Option<Instant>, requests: usize, now: Instant) -> Duration {
         let half = self.requests.div_ceil(2);

@@ -41,8 +41,8 @@ const UNVERIFIED: &str = "the token cannot be verified now; try again";
 /// [`AuthError::Unavailable`], and nothing is cached.
 ///
 /// Anybody can send invalid tokens, so tokens that were not accepted in the last hour are reviewed at a
-/// [rate](Self::with_unknown_tokens), 50 per second by default, and further ones get [`AuthError::Busy`]. Accepted tokens
-/// are not affected as long as they are among the 1,000 that are cached.
+/// [rate](Self::with_unknown_tokens), 50 per second by default, and further ones get [`AuthError::Busy`]. Accepted
+/// tokens are not affected as long as they are among the 1,000 that are cached.
 ///
 /// Tokens are cached as salted SHA-256 hashes, at most 1,000 of them, and never appear in logs and errors. Clones share
 /// the cache.

@@ -62,7 +62,8 @@ pub(crate) trait Room: fmt::Debug + Send + Sync {
 impl ByteLimit {
     /// Takes room for the first objects of these sizes; returns how many fit.
     ///
-    /// At least one fits, however large it is. `other` bytes of the answer count too. Called before the objects are read.
+    /// At least one fits, however large it is. `other` bytes of the answer count too. It is called before the objects
+    /// are read.
     ///
     /// # Errors
     ///

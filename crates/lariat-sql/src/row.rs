@@ -96,8 +96,8 @@ impl Row {
 
     /// Reads a row from an object and its parsed JSON.
     ///
-    /// Fields that cannot be indexed have no value. Namespace, name, uid and owners are taken from the object, which has
-    /// them even if its metadata cannot be parsed: pages and joins depend on them.
+    /// Fields that cannot be indexed have no value. Namespace, name, uid and owners are taken from the object, which
+    /// has them even if its metadata cannot be parsed: pages and joins depend on them.
     pub(crate) fn read(
         schema: &Schema,
         object: &CachedObject,

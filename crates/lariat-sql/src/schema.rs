@@ -69,8 +69,8 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// Fails if two fields have one name, a field has an empty name or the name of a field that every kind has, or there
-    /// are more than 252 fields.
+    /// Fails if two fields have one name, a field has an empty name or the name of a field that every kind has, or
+    /// there are more than 252 fields.
     pub fn new(
         gvk: impl Into<Gvk>,
         fields: impl IntoIterator<Item = Field>,

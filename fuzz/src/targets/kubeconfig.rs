@@ -14,7 +14,7 @@ const OUTSIDE: [&str; 5] = [
 ];
 
 pub(crate) fn run(data: &[u8]) {
-    // One that refers to files is read and not used: the fuzzer would open whatever it names.
+    // A kubeconfig that refers to files is read and not used: otherwise the fuzzer would open any file.
     let kubeconfig = KubeconfigText::parse(data).and_then(KubeconfigText::self_contained);
     let config = kubeconfig.and_then(|kubeconfig| kubeconfig.current());
     if let Ok(config) = &config {

@@ -3,7 +3,7 @@
 //! The leader adds one to each counter of the namespace, again and again, and signs with its name. It prints
 //! `stands by` once its caches are filled. With `--sharded` at the end each replica writes to its share of the
 //! counters, and prints `is one of 3` when its share is another. With `--blocking` its handler blocks its thread for
-//! ever. It logs to stdout. The cluster is that of `KUBECONFIG`.
+//! ever. It logs to stdout. `KUBECONFIG` names the cluster.
 
 use std::convert::Infallible;
 use std::future::pending;

@@ -8,7 +8,9 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use tokio::time::Instant;
 
-/// Calls a comparison with seeds. Each is printed before, so that the last one is that of the failure.
+/// Calls a comparison with seeds.
+///
+/// Each is printed before its call, so that the last one belongs to the failure.
 pub(super) async fn with_seeds(compare: impl AsyncFn(u64) -> Result<()>) -> Result<()> {
     if let Some(seed) = number("LARIAT_KUBECTL_SEED")? {
         return compare(seed).await;

@@ -300,7 +300,7 @@ impl Core {
     async fn wait_for(&self, is_good: impl Fn(&Filling) -> bool) -> Option<Filling> {
         let mut filling = self.progress.filling();
         loop {
-            // A copy: `is_good` locks the selection, and changes of the selection lock the filling.
+            // A copy: `is_good` locks `wanted`, and whoever changes `wanted` locks the filling meanwhile.
             let now = filling.borrow_and_update().clone();
             if is_good(&now) {
                 return Some(now);

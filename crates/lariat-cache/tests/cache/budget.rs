@@ -223,7 +223,7 @@ async fn factory_budget_passes_over_a_kind_whose_content_is_held() {
     eventually(async || large.status().storage, Storage::OnDemand).await;
 }
 
-/// Whoever changed what is wanted had its lock and waited for that of the phase, and readers the other way round.
+/// A writer locked `wanted` and waited for the lock of the phase, and readers took the two in the other order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn readers_of_the_phase_do_not_wait_for_those_who_change_it() {
     let on_demand = KindOptions::default().storage(Storage::OnDemand);

@@ -303,7 +303,7 @@ async fn a_stop_that_drops_calls_lets_the_lease_expire() {
     assert!(three.leads());
 }
 
-/// The panic ended the election alone: the process went on without a lease, without calls and without an error.
+/// A panic ended the election alone: the process had no lease, no calls and no error.
 #[tokio::test(start_paused = true)]
 async fn election_that_panics_ends_the_run_with_the_reason() {
     let (breaks, is_broken) = (Rc::new(Cell::new(false)), Rc::new(Cell::new(false)));

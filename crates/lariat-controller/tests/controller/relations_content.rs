@@ -52,7 +52,7 @@ async fn delete(bench: &Bench, name: &str) {
     settle().await;
 }
 
-/// Changes, moves and deletes the Secret `s`, which names `a`, and checks which keys are called.
+/// Changes and deletes the Secret `s`, which names `a`, and checks the called keys.
 async fn check_calls(bench: &Bench, calls: &Calls) {
     let api = secrets(bench);
     patch(&api, "s", json!({"data": {"a": "eQ=="}})).await;

@@ -258,9 +258,9 @@ impl Run<'_> {
     ///
     /// A stale cache may still have an owner that was deleted, or not show yet that it is being deleted. The garbage
     /// collector deletes each object that is created for it, and each deletion calls the reconciler. Without this check
-    /// they would create and delete the object in a loop until the cache has caught up. The garbage collector would also
-    /// delete an object that `kubectl delete --cascade=orphan` is to leave, if it got a reference again. That still
-    /// happens if a stale cache shows the reference, and the content of the object is written.
+    /// they would create and delete the object in a loop until the cache has caught up. The garbage collector would
+    /// also delete an object that `kubectl delete --cascade=orphan` is to leave, if it got a reference again. That
+    /// still happens if a stale cache shows the reference, and the content of the object is written.
     async fn check_owner(&self) -> Result<(), ObjectError> {
         let owner = &self.set.owner;
         match self.live_owner().await {

@@ -84,7 +84,9 @@ async fn what_vanishes_is_not_created_again_for_an_owner_that_is_gone() {
     assert!(status.handlers.iter().all(|handler| handler.failures == 0));
 }
 
-/// The garbage collector removes the reference, which calls the reconciler before the cache shows the deletion.
+/// The garbage collector removes the reference before the cache shows the deletion.
+///
+/// That change calls the reconciler.
 #[tokio::test(start_paused = true)]
 async fn orphaned_object_gets_no_reference_to_deleted_owner() {
     for (finalizers, expected) in [

@@ -27,7 +27,7 @@ fn widgets_with_tls() -> CustomResourceDefinition {
     widgets(&json!({"spec": {"versions": [version]}}))
 }
 
-/// A client of an API server that applies the field `tls` so much later than it stores the CRD.
+/// A client of an API server that applies the field `tls` later than it stores the CRD.
 fn client_of_late_server(cluster: &TestCluster, late: Duration) -> Client {
     let (inner, updated) = (cluster.client(), Arc::new(OnceLock::<Instant>::new()));
     let send = move |request: Request<Body>| {

@@ -138,8 +138,8 @@ impl AccessReviews {
 
     /// Sets how many reviews a user may cause in a time (default 6,000 in 30 s).
     ///
-    /// Spent reviews come back evenly. A question that needs more than half of the budget is allowed while half is left,
-    /// and the next one waits accordingly longer. Questions that are asked at the same time may exceed the budget
+    /// Spent reviews come back evenly. A question that needs more than half of the budget is allowed while half is
+    /// left, and the next one waits accordingly longer. Questions that are asked at the same time may exceed the budget
     /// together. Users are identified by their names; zero reviews count as one. [`own`](Self::own) has no such limit.
     /// The budget of every user is whole afterwards.
     #[must_use]

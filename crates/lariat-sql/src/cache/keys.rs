@@ -70,8 +70,8 @@ impl SharedKeys {
 
     /// Uses these stored keys from now on; returns whether `before` is out of use.
     ///
-    /// `before` are the keys that were used when the stored ones were read. If others are used by now, they may be newer
-    /// than the stored ones, and stay.
+    /// `before` are the keys that were used when the stored ones were read. If others are used by now, they may be
+    /// newer than the stored ones, and stay.
     pub(super) async fn replace(
         &self,
         before: &Arc<Keyring>,

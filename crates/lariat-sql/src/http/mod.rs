@@ -23,8 +23,8 @@
 //! Answers that clients have not read yet are [bounded](SqlService::held_bytes) in bytes, in all and per user; further
 //! requests get 429.
 //!
-//! Responses have an `ETag`; a request with the same `If-None-Match` gets 304. If the user may see the whole kind, and it
-//! has not changed, no query is needed for that.
+//! Responses have an `ETag`; a request with the same `If-None-Match` gets 304. If the user may see the whole kind, and
+//! it has not changed, no query is needed for that.
 //!
 //! **Revisions.** A user who may not see all objects of a kind gets revisions that are encrypted, differ in each
 //! answer, and do not show when other objects change. They are valid in this process; another one reads only the

@@ -18,9 +18,9 @@ const UNCLEAN: &str = "unclean";
 
 /// Returns a number that depends on the kinds of a cache and the layout of tables.
 ///
-/// It also depends on their fields, and on whether they are encrypted. Processes that share a database and have the same
-/// number use the same tables and the same keys of encrypted kinds, and one of them writes. Others have none of these in
-/// common.
+/// It also depends on their fields, and on whether they are encrypted. Processes that share a database and have the
+/// same number use the same tables and the same keys of encrypted kinds, and one of them writes. Others have none of
+/// these in common.
 #[cfg(feature = "postgres")]
 pub(crate) fn edition<'a>(kinds: impl Iterator<Item = (&'a Schema, bool)>) -> i64 {
     let kinds = kinds.map(|(schema, is_sealed)| {
@@ -99,8 +99,8 @@ pub(super) fn open(connection: &mut dyn Connection, tables: &Tables) -> Result<(
             if is_own && (known == signature || known == unclean) {
                 return Ok::<_, StorageError>(known == unclean);
             }
-            // The fields have changed, so all rows are written again in new tables. In a shared database other processes
-            // may use theirs.
+            // The fields have changed, so all rows are written again in new tables. In a shared database other
+            // processes may use theirs.
             if is_own || dialect == Dialect::Sqlite {
                 drop_tables(connection, number)?;
             }

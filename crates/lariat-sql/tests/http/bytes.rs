@@ -25,7 +25,9 @@ const KIB: u64 = 1_024;
 /// The size of the data of each object.
 const LARGE: u64 = 100 * KIB;
 
-/// Starts a service with so many large objects; everybody sees all of them, as the user of the header `user`.
+/// Starts a service with large objects, all of which each user sees.
+///
+/// The header `user` names the user.
 async fn large(
     bench: &mut Bench,
     objects: usize,
@@ -224,7 +226,7 @@ async fn clients_that_do_not_read_hold_a_bounded_number_of_bytes() {
     assert!(bytes(&held[..2]) + length(&held[3]) + length(&held[4]) <= 8 * LARGE);
     let full = json(held.pop().expect("it was refused")).await["message"].to_string();
     assert!(full.contains("the limit is 819200 bytes"), "{full}");
-    // What is read, or dropped with its connection, makes room.
+    // An answer that is read, or dropped with its connection, makes room.
     drop(held);
     assert_eq!(get(&router, "jane", &list).await.status(), 200);
 }

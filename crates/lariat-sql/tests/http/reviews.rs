@@ -14,7 +14,9 @@ use crate::client::Client;
 
 const NAMESPACES: usize = 40;
 
-/// Starts a cluster with RBAC, in which a ServiceAccount without any right sends a new token with each request.
+/// Starts a cluster with RBAC and a ServiceAccount without permissions.
+///
+/// It sends a new token with each request.
 async fn robot(
     bench: &mut Bench,
     configure: impl FnOnce(AccessReviews) -> AccessReviews,
@@ -123,7 +125,7 @@ async fn a_user_whose_budget_of_reviews_is_spent_is_refused_and_others_are_not()
     }
     assert_eq!(reviews(&bench) - before, 59);
     assert_eq!(refused, 71);
-    // What is known is still answered, and others are not affected.
+    // Cached answers are still used, and other users are not affected.
     robot
         .get(&format!("{MAPS}?namespaces=x1"))
         .await

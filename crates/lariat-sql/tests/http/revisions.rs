@@ -100,7 +100,7 @@ async fn changes_of_hidden_objects_show_in_no_revision_and_no_tag() {
         "v1 ConfigMap did not reach 999999 in time"
     );
 
-    // What she sees has another tag.
+    // A change of a visible object changes the tag.
     let changed = users
         .bench
         .patch("a", json!({"data": {"color": "blue"}}))

@@ -216,7 +216,7 @@ async fn replicas_with_other_fields_have_keys_of_their_own() {
     );
 }
 
-/// Drops tables and keys, as another replica does if none that uses them has had a connection for an hour.
+/// Drops tables and keys, as another replica does after an hour without a use of them.
 fn drop_unused(stage: &Stage) {
     let table =
         "SELECT tablename FROM pg_tables WHERE schemaname = 'lariat' AND tablename LIKE 'sealed%'";

@@ -153,7 +153,7 @@ async fn what_others_or_other_webhooks_have_applied_is_not_removed() {
         api.create(&PostParams::default(), &theirs).await.unwrap();
     }
     let replica = Replica::serve(red(program.webhooks())).await;
-    // What is not wanted is removed in between.
+    // Unwanted policies are removed in between.
     replica.apply_again(&program).await;
     let expected = ["copy", "more.widgets.demo.dev", "widgets.demo.dev"];
     wait_for::<ValidatingWebhookConfiguration>(&client, &expected).await;
@@ -241,7 +241,7 @@ async fn policy_that_an_older_replica_applies_again_stays_recorded() {
     let older = Replica::serve(first(&program)).await;
     let newer = Replica::serve(red(program.webhooks()).policy(policy("small"))).await;
     wait_for::<ValidatingAdmissionPolicy>(&client, &["small.widgets.demo.dev"]).await;
-    // What was removed is not recorded any more.
+    // Removed policies are not recorded any more.
     newer.apply_again(&program).await;
     assert_eq!(recorded(&client).await, "mutating small.widgets.demo.dev");
     older.apply_again(&program).await;

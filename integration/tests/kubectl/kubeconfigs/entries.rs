@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 /// A context, its cluster and its user.
 pub(super) struct Case {
-    /// What decides how it is written.
+    /// Decides how it is written.
     pub(super) seed: u64,
     pub(super) name: String,
     pub(super) cluster_name: String,
@@ -206,7 +206,7 @@ fn exec(rng: &mut Rng) -> Value {
     members.into()
 }
 
-/// Sets one of so many members: to a value, nothing, `null`, or rarely one of a wrong type.
+/// Sets a member to a value, nothing, `null`, or rarely a value of a wrong type.
 fn set(
     rng: &mut Rng,
     members: &mut Map<String, Value>,

@@ -1,9 +1,9 @@
 //! The text of kubeconfigs, as kubectl and Lariat read it.
 //!
-//! `kubectl config view --raw` prints a kubeconfig as it has understood it. What Lariat makes of each context must be
-//! the same for the text and for what kubectl prints. One file has many contexts, each with a cluster and a user of its
-//! own. If kubectl refuses a file, its halves are compared, and Lariat must refuse a context that kubectl refuses alone.
-//! What a configuration means to the server is compared by `connect`.
+//! `kubectl config view --raw` prints a kubeconfig as it has understood it. Lariat must read the same configuration of
+//! each context from the text and from this output. One file has many contexts, each with a cluster and a user of its
+//! own. If kubectl refuses a file, its halves are compared, and Lariat must refuse a context that kubectl refuses
+//! alone. `connect` compares the requests that a configuration leads to.
 
 mod entries;
 mod text;
@@ -58,7 +58,7 @@ async fn compare(seed: u64) -> Result<()> {
 
 /// Compares the contexts of a text; returns how many of them can be used.
 ///
-/// It is an error if kubectl refuses the text, with a difference if Lariat uses a context of it, or if a context differs.
+/// It is an error if a context differs, or kubectl refuses the text; then with a difference if Lariat uses a context.
 async fn compare_part(
     kubectl: &Kubectl,
     text: &[u8],

@@ -8,7 +8,9 @@ use super::entries::Case;
 /// Returns the name and the content of an entry.
 type Named = fn(&Case) -> (&str, &Value);
 
-/// Writes a kubeconfig with these contexts. Each is written in the same way, whichever others there are.
+/// Writes a kubeconfig with these contexts.
+///
+/// A context is written in the same way, whichever others there are.
 pub(super) fn kubeconfig(seed: u64, cases: &[Case]) -> Vec<u8> {
     let lists: [(&str, &str, Named); 3] = [
         ("clusters", "cluster", |case| {
@@ -117,7 +119,7 @@ impl Style {
         }
     }
 
-    /// Writes a value in flow style; `indent` is that of further lines.
+    /// Writes a value in flow style, with an indentation of further lines.
     fn flow(&mut self, value: &Value, indent: usize) -> String {
         if self.rng.u32(..12) == 0 {
             // JSON is YAML.
@@ -172,7 +174,7 @@ impl Style {
         }
     }
 
-    /// Writes a text in quotes, or without them where it may be misread: then it is misread by both.
+    /// Writes a text in quotes, or without them; then both readers may misread it.
     fn quoted(&mut self, text: &str) -> String {
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-._/+=~:".contains(letter);
         let has_plain_ends = |letter: char| letter.is_ascii_alphanumeric() || letter == '=';
@@ -202,7 +204,9 @@ impl Style {
     }
 }
 
-/// Writes JSON, which is YAML but for three characters: as they are, they end a line for kubectl, as in YAML 1.1.
+/// Writes JSON, which is YAML but for three characters.
+///
+/// Unless they are escaped, they end a line for kubectl, as in YAML 1.1.
 fn json_text(value: &Value) -> String {
     let escaped = |letter: char| match letter {
         '\u{85}' | '\u{2028}' | '\u{2029}' => format!("\\u{:04x}", u32::from(letter)),
