@@ -36,7 +36,7 @@ impl<Q: Hash + Eq + Clone, A: Clone> Answers<Q, A> {
         (Instant::now() < known.until).then(|| known.answer.clone())
     }
 
-    /// Returns whether the last answer to a question was a value, which may have expired.
+    /// Returns whether the last answer to a question, even if expired, was a value.
     pub(crate) fn was_accepted(&self, question: &Q) -> bool {
         let all = self.0.lock();
         all.get(question)

@@ -89,7 +89,7 @@ impl Term {
     }
 }
 
-/// Creates a client whose writes need the term that `term` returns for each of them.
+/// Creates a client whose writes need the term that `term` returns for each.
 fn fenced(client: Client, term: impl Fn() -> Term + Clone + Send + 'static) -> Client {
     let namespace = client.default_namespace().to_owned();
     Client::new(Fence { client, term }, namespace)

@@ -188,7 +188,7 @@ impl OnlyMetadata {
     }
 }
 
-/// Returns the values of a field that identifies an object; `None` for other fields.
+/// Returns the values of an identifying field of an object; `None` for others.
 fn identity(object: &CachedObject, field: &str) -> Option<Vec<Value>> {
     let value = match field {
         NAMESPACE => {

@@ -390,7 +390,7 @@ pub fn read_whole_numbers(value: &mut Value) {
     }
 }
 
-/// Returns whether a list has a number both as an integer and with a fraction of zero.
+/// Returns whether a list has a number as an integer and with a fraction of zero.
 fn has_both_forms(items: &[Value]) -> bool {
     let numbers = || items.iter().filter_map(Value::as_number);
     let whole: HashSet<i64> = numbers().filter_map(whole).collect();

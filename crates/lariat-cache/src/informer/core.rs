@@ -193,7 +193,7 @@ impl Core {
         self.client.last_resource()
     }
 
-    /// Returns whether the cache has all objects of a namespace, or of all, and is current.
+    /// Returns whether the cache is current, with all objects of a namespace, or of all.
     pub(crate) fn is_whole(&self, namespace: Option<&str>) -> bool {
         // A source of the caller may leave objects out.
         if self.source.is_some() || !self.is_followed() {
@@ -266,7 +266,7 @@ impl Core {
         }
     }
 
-    /// Returns whether the cache has synced with the part of the objects that is awaited.
+    /// Returns whether the cache has synced with the awaited part of the objects.
     fn is_synced(filling: &Filling, awaited: Content) -> bool {
         let lacks_content = awaited == Content::Whole && filling.reading_since.is_some();
         filling.phase == Phase::Synced && !lacks_content

@@ -71,9 +71,9 @@ impl Store {
         self.kept.wants_content(content, object)
     }
 
-    /// Returns whether the [`ContentFilter`](crate::ContentFilter) leaves an object out.
+    /// Returns whether the content filter leaves out the content of an object.
     ///
-    /// Only its metadata is cached then.
+    /// See [`ContentFilter`](crate::ContentFilter); only the metadata is cached then.
     #[must_use]
     pub fn leaves_out(&self, object: &ObjectMetadata) -> bool {
         !self.wants_content(Content::Whole, object)

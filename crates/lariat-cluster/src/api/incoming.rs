@@ -153,7 +153,7 @@ impl IncomingRequest {
         (headers, self.parts.uri.authority())
     }
 
-    /// Returns the text with which Go's HTTP/1.1 server refuses the `Host` of a request.
+    /// Returns the text with which Go's HTTP/1.1 server refuses a `Host`.
     ///
     /// Source: `conn.readRequest` in `net/http`.
     pub(crate) fn host_refusal(&self) -> Option<&'static str> {

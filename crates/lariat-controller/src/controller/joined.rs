@@ -52,7 +52,7 @@ pub(crate) struct Enqueuer {
 /// An object cannot be mapped while only its metadata is cached and the map reads content. An owner cannot be enqueued
 /// until the scope of its kind is known.
 pub(crate) trait Unread: Subscriber {
-    /// Returns the number of objects that cannot be mapped until their content is cached.
+    /// Returns the number of objects that wait to be mapped until content is cached.
     fn unread(&self) -> usize;
 
     /// Takes the objects that could not be mapped and can be now.

@@ -54,7 +54,7 @@ pub(crate) struct Follower {
     until: Option<CancellationToken>,
     /// Locked while a kind is added, which may wait for a task that publishes a change.
     adding: Mutex<()>,
-    /// Locked briefly, because a subscriber of a cache may ask for the kinds in its call.
+    /// Locked briefly: a subscriber of a cache may ask for the kinds in its call.
     kinds: Mutex<BTreeMap<Gvk, Followed>>,
     ended: CancellationToken,
 }

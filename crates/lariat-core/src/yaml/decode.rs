@@ -259,7 +259,7 @@ impl Mapping {
     }
 }
 
-/// Returns whether aliases are so large a part of a document that it may be an attack.
+/// Returns whether aliases are a suspiciously large part of a document.
 ///
 /// Source: `allowedAliasRatio`.
 fn is_excessive(aliased: usize, decoded: usize) -> bool {

@@ -34,7 +34,7 @@ impl Run<'_> {
             && existing.marks.is_kept == target.options.kept
     }
 
-    /// Returns whether an existing object lacks the reference to the owner that it gets.
+    /// Returns whether an existing object lacks a reference to the owner that it gets.
     pub(super) fn lacks_owner(&self, existing: &Existing, target: &Target) -> bool {
         let owner = self.set.owner.uid();
         let mut owners = existing.owners.iter();

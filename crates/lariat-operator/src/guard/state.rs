@@ -138,7 +138,7 @@ impl Request<'_> {
         std::iter::once(self.act).chain(self.then.iter().copied())
     }
 
-    /// Returns how many objects a rule counts for a write of `objects`, and those after it.
+    /// Returns how many objects a rule counts for a write of `objects` and those after.
     fn amount(&self, rule: &Rule, objects: u64, then: &[Act]) -> u64 {
         let covers = |act: &Act| rule.verbs.cover(*act);
         let own = if covers(&self.act) { objects } else { 0 };

@@ -76,7 +76,7 @@ pub struct AccessReviews {
     answers: Answers<Whose, Question, Access, AccessError>,
 }
 
-/// A question; about a user it takes one review, about the program itself maybe more.
+/// A question about a user, which takes one review, or about the program itself.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Question {
     verb: Verb,

@@ -64,7 +64,7 @@ impl Feed {
         }
     }
 
-    /// Deletes rows of objects that are gone from namespaces that were forbidden before.
+    /// Deletes rows of objects that are gone from formerly forbidden namespaces.
     ///
     /// Their last states are not known, so watches cannot report these deletions, and have to list again.
     pub(super) async fn compare_readable(&mut self) {

@@ -6,7 +6,7 @@ use super::{Place, Sealed};
 use crate::param::Param;
 use crate::sql::{Connection, Statement, StorageError};
 
-/// The number of rows that are read in one transaction, so that other writes wait briefly.
+/// The number of rows read in one transaction, so that other writes wait briefly.
 const PIECE: u64 = 20;
 
 /// The rows that were looked at.
@@ -32,9 +32,9 @@ pub(crate) fn rows(connection: &mut dyn Connection, of: &Sealed) -> Result<usize
     Ok(usize::try_from(rows).unwrap_or_default())
 }
 
-/// Seals the next rows after another one anew, unless the current data key has sealed them.
+/// Seals the next rows after another one anew.
 ///
-/// Returns `None` if no row follows. Rows that cannot be decrypted stay as they are: no key is needed for them.
+/// Rows of the current data key are not changed. Returns `None` if no row follows. Rows that cannot be decrypted stay as they are: no key is needed for them.
 pub(crate) fn renew(
     connection: &mut dyn Connection,
     of: &Sealed,

@@ -42,7 +42,7 @@ const MEMORY: &str = "PRAGMA cache_size = -32768; PRAGMA temp_store = MEMORY;";
 /// The suffixes of the log of a database, and of the index of the log.
 const LOGS: [&str; 2] = ["-wal", "-shm"];
 
-/// Keeps SQL in a file that another program has changed from calling unsafe functions.
+/// Keeps definitions in a changed file from calling functions with effects.
 const DISTRUST: &str = "PRAGMA trusted_schema = OFF;";
 
 /// Where a cache is stored.

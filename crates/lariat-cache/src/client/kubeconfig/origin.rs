@@ -25,7 +25,7 @@ impl Origin {
         Ok((Self { paths, context }, config))
     }
 
-    /// Reads the configuration of the same context again, even if it is not current now.
+    /// Reads the configuration of the same context again, which may not be current.
     pub(in crate::client) fn reread(&self) -> Result<Config, Unusable> {
         let kubeconfig = Kubeconfig::read(&self.paths)?;
         kubeconfig.settle_context(&self.context).map_err(unusable)
