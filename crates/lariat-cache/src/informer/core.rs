@@ -193,7 +193,7 @@ impl Core {
         self.client.last_resource()
     }
 
-    /// Returns whether the cache is current, with all objects of a namespace, or of all.
+    /// Returns whether the cache is current and has all objects of a namespace, or all.
     pub(crate) fn is_whole(&self, namespace: Option<&str>) -> bool {
         // A source of the caller may leave objects out.
         if self.source.is_some() || !self.is_followed() {

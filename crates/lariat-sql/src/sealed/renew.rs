@@ -34,7 +34,8 @@ pub(crate) fn rows(connection: &mut dyn Connection, of: &Sealed) -> Result<usize
 
 /// Seals the next rows after another one anew.
 ///
-/// Rows of the current data key are not changed. Returns `None` if no row follows. Rows that cannot be decrypted stay as they are: no key is needed for them.
+/// Returns `None` if no row follows. Rows of the current data key stay as they are, and so do rows that cannot be
+/// decrypted: no key is needed for them.
 pub(crate) fn renew(
     connection: &mut dyn Connection,
     of: &Sealed,
