@@ -2,6 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+/// The longest time between two requests: thirty years, which an [`Instant`] always reaches.
+const LONGEST: Duration = Duration::from_secs(30 * 365 * 86_400);
+
 /// How many requests are allowed in a time, all of which may be sent at once.
 ///
 /// Spent requests are allowed again evenly over that time.
@@ -60,7 +63,7 @@ impl Rate {
     }
 
     fn interval(&self) -> Duration {
-        self.per / self.requests
+        (self.per / self.requests).min(LONGEST)
     }
 }
 
@@ -97,6 +100,13 @@ mod tests {
         assert_eq!(rate.wait(full, 100, now), 2 * SECOND);
         let spent = (0..9).fold(None, |full, _| Some(rate.spend(full, now)));
         assert_eq!(rate.wait(spent, 1, now), 12 * SECOND);
+    }
+
+    #[test]
+    fn longest_time_allows_one_request() {
+        let (rate, now) = (Rate::new(1, Duration::MAX), now());
+        let full = rate.spend(Some(rate.spend(None, now)), now);
+        assert_eq!(rate.wait(Some(full), 1, now), 2 * LONGEST);
     }
 
     #[test]

@@ -127,18 +127,35 @@ impl<'a> Requests<'a> {
         let found = match self.send(request).await {
             Ok(document) => published_fields(&document, definition, version),
             Err(error) if code(&error) == Some(403) => {
-                let crd = self.name;
-                tracing::warn!(
-                    crd,
-                    path,
-                    "the program may not read the schema in use, so it does not wait for new fields"
-                );
+                self.warn_of_no_schema(&path, "the program may not read it");
+                return None;
+            }
+            Err(error) if code(&error) == Some(404) && !self.publishes_schemas().await => {
+                self.warn_of_no_schema(&path, "the API server publishes no schemas");
                 return None;
             }
             Err(error) => return Some(format!("cannot read {path}: {}", describe(&error))),
         };
         let missing: Vec<String> = fields.difference(&found).cloned().collect();
         (!missing.is_empty()).then(|| format!("{path} does not have {} yet", some(&missing)))
+    }
+
+    /// Returns whether the API server has documents of schemas at all.
+    async fn publishes_schemas(&self) -> bool {
+        let request = http::Request::get("/openapi/v3").header(ACCEPT, "application/json");
+        let request = request.body(Vec::new()).map_err(RequestError::BuildRequest);
+        let answer = self.send(request).await;
+        answer.map_or_else(|error| code(&error) != Some(404), |_| true)
+    }
+
+    fn warn_of_no_schema(&self, path: &str, reason: &str) {
+        let crd = self.name;
+        tracing::warn!(
+            crd,
+            path,
+            reason,
+            "the schema in use cannot be read: new fields are not waited for"
+        );
     }
 
     async fn send(&self, request: Built) -> Result<Value, SendError> {

@@ -142,16 +142,17 @@ async fn update_waits_for_its_field_after_a_conflict_and_a_lost_reply() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn update_does_not_wait_for_a_schema_that_it_may_not_read() {
-    let cluster = Cluster::for_test().await;
-    let client = cluster.client();
-    ensure(&client, &Widget::crd()).await.unwrap();
-    let forbidden = Refusal::new(StatusCode::FORBIDDEN);
-    let forbidden = Rule::new(Action::Refuse(forbidden));
-    let forbidden = forbidden.when(|request| request.path.starts_with("/openapi/v3/"));
-    let rule = cluster.faults().add(forbidden);
-    ensure(&client, &widgets_with_tls()).await.unwrap();
-    assert_eq!(cluster.faults().hits(rule), 1);
+async fn update_does_not_wait_for_a_schema_that_cannot_be_read() {
+    for (code, requests) in [(StatusCode::FORBIDDEN, 1), (StatusCode::NOT_FOUND, 2)] {
+        let cluster = Cluster::for_test().await;
+        let client = cluster.client();
+        ensure(&client, &Widget::crd()).await.unwrap();
+        let refused = Rule::new(Action::Refuse(Refusal::new(code)));
+        let refused = refused.when(|request| request.path.starts_with("/openapi/v3"));
+        let rule = cluster.faults().add(refused);
+        ensure(&client, &widgets_with_tls()).await.unwrap();
+        assert_eq!(cluster.faults().hits(rule), requests, "{code}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

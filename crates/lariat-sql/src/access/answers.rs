@@ -32,6 +32,8 @@ struct AnswerCache<U, Q, A, E> {
     users: HashMap<U, OfUser<Q, A, E>>,
     /// Counts lookups; the number identifies a request and sorts users by last use.
     asked: u64,
+    /// When stale answers of all users were removed last.
+    swept_at: Instant,
 }
 
 struct OfUser<Q, A, E> {
@@ -62,6 +64,7 @@ where
         let state = AnswerCache {
             users: HashMap::new(),
             asked: 0,
+            swept_at: Instant::now(),
         };
         Self {
             ttl,
@@ -161,6 +164,14 @@ impl<U: Clone + Eq + Hash, Q: Clone + Eq + Hash, A: Clone, E: Clone> AnswerCache
 
     /// Evicts stale and surplus answers to make room for one more.
     fn make_place(&mut self, user: &U, now: Instant, ttl: Duration, users: usize) {
+        // Once per lifetime of an answer, so that those of users who ask no more do not stay.
+        if now.duration_since(self.swept_at) >= ttl {
+            self.swept_at = now;
+            self.users.retain(|_, it| {
+                it.entries.retain(|_, entry| entry.is_fresh(now, ttl));
+                !it.entries.is_empty()
+            });
+        }
         if let Some(of_user) = self.users.get_mut(user) {
             if of_user.entries.len() >= PER_USER {
                 of_user.make_place(now, ttl);

@@ -6,7 +6,6 @@ use http::{HeaderMap, HeaderValue, header};
 use sha2::{Digest, Sha256};
 
 use crate::access::Access;
-use crate::cache::QueryResult;
 use crate::query::Query;
 use crate::revision::{Position, Revision};
 
@@ -37,36 +36,6 @@ impl Question {
         let Position { history, change } = revision.place()?;
         let tag = format!("W/\"{history:08x}-{change}-{:016x}\"", self.0);
         HeaderValue::try_from(tag).ok()
-    }
-
-    /// Returns the tag of an answer by its content.
-    ///
-    /// It is for users who do not see all objects: the number of the last change would show changes of hidden ones.
-    pub(super) fn tag_of(self, answer: &QueryResult) -> Option<HeaderValue> {
-        let mut hasher = Sha256::new();
-        let mut add = |text: &str| {
-            hasher.update(text.len().to_be_bytes());
-            hasher.update(text);
-        };
-        add(&format!(
-            "{:016x} {:?} {}",
-            self.0,
-            answer.total,
-            answer.next.is_some()
-        ));
-        for found in &answer.objects {
-            // The content of an object may be loaded without a new version.
-            add(&format!(
-                "{} {} {}",
-                found.key,
-                found.version,
-                found.json.len()
-            ));
-        }
-        for counts in &answer.summaries {
-            add(&format!("{counts:?}"));
-        }
-        HeaderValue::try_from(format!("W/\"{}\"", hex(&hasher.finalize()))).ok()
     }
 }
 

@@ -199,12 +199,8 @@ async fn labels_of_namespaces_that_a_user_may_not_see_cannot_be_guessed() {
     }
     // An answer that was hers before is not good for others.
     let url = format!("{MAPS}?projectsornamespaces=p");
-    let tag = jane.get(&url).await.header("etag").to_owned();
-    assert_eq!(jane.with("if-none-match", &tag).get(&url).await.status, 304);
-    assert_eq!(
-        admin.with("if-none-match", &tag).get(&url).await.status,
-        200
-    );
+    let tag = admin.get(&url).await.header("etag").to_owned();
+    assert_eq!(jane.with("if-none-match", &tag).get(&url).await.status, 200);
     let watch = jane
         .watch(&format!("{MAPS}?watch&projectsornamespaces=p"))
         .await;

@@ -82,7 +82,7 @@ async fn changes_of_hidden_objects_show_in_no_revision_and_no_tag() {
         "the highest of the objects she sees"
     );
     let list = users.jane.get(&url).await;
-    let tag = list.header("etag").to_owned();
+    assert_eq!(list.header("etag"), "");
     let next = list.json()["continue"].clone();
 
     users.change_others().await;
@@ -90,8 +90,6 @@ async fn changes_of_hidden_objects_show_in_no_revision_and_no_tag() {
     assert_eq!(version(&before), version(&after));
     assert_ne!(before, after, "it is encrypted anew each time");
     assert_ne!(of_admin, users.revision(&users.admin).await);
-    let again = users.jane.with("if-none-match", &tag).get(&url).await;
-    assert_eq!((again.status, again.header("etag")), (304, &*tag));
     // A cursor has no more.
     assert_eq!(users.jane.get(&url).await.json()["continue"], next);
     let behind = users.jane.get(&format!("{MAPS}?revision=999999")).await;
@@ -100,14 +98,12 @@ async fn changes_of_hidden_objects_show_in_no_revision_and_no_tag() {
         "v1 ConfigMap did not reach 999999 in time"
     );
 
-    // A change of a visible object changes the tag.
+    // A change of a visible object shows.
     let changed = users
         .bench
         .patch("a", json!({"data": {"color": "blue"}}))
         .await;
     users.jane.get(&format!("{MAPS}?revision={changed}")).await;
-    let again = users.jane.with("if-none-match", &tag).get(&url).await;
-    assert_eq!(again.status, 200);
     assert_eq!(version(&users.revision(&users.jane).await), changed);
 }
 

@@ -211,7 +211,8 @@ async fn responses_about_an_encrypted_kind_are_not_stored_by_clients() {
     let url = "/v1/core/v1/Secret";
     let revision = format!("revision={}", version.expect("a version"));
     client.get(&format!("{url}?{revision}")).await;
-    for path in [url.to_owned(), format!("{url}/default/a")] {
+    // Of a list a client would keep a cursor, whose key may be dropped.
+    for (path, status) in [(url.to_owned(), 200), (format!("{url}/default/a"), 304)] {
         let answer = client.get(&path).await;
         assert_eq!(answer.status, 200, "{}", answer.json());
         assert_eq!(answer.header("cache-control"), "no-store");
@@ -219,7 +220,7 @@ async fn responses_about_an_encrypted_kind_are_not_stored_by_clients() {
         let again = again.get(&path).await;
         assert_eq!(
             (again.status, again.header("cache-control")),
-            (304, "no-store")
+            (status, "no-store")
         );
     }
     let maps = client.get(MAPS).await;
