@@ -9,29 +9,37 @@ use super::entry::Entry;
 /// The extension of a cluster that is passed to exec plugins.
 const EXEC_EXTENSION: &str = "client.authentication.k8s.io/exec";
 
-/// Returns the configuration of an exec plugin.
+/// The versions in which plugins are called, and the one before, which is only read.
+const V1: &str = "client.authentication.k8s.io/v1";
+const V1BETA1: &str = "client.authentication.k8s.io/v1beta1";
+const V1ALPHA1: &str = "client.authentication.k8s.io/v1alpha1";
+
+/// Checks that a plugin can be called, which it is not for a server without credentials.
+pub(super) fn check_version(exec: &Entry<'_>) -> Result<(), String> {
+    match exec.text("apiVersion")? {
+        Some(V1 | V1BETA1) => Ok(()),
+        _ => Err(exec.wrong("needs the apiVersion client.authentication.k8s.io/v1")),
+    }
+}
+
+/// Returns the configuration of an exec plugin, in any version.
 pub(super) fn exec_config(exec: &Entry<'_>, cluster: &Entry<'_>) -> Result<ExecConfig, String> {
     let command = exec
         .text("command")?
         .ok_or_else(|| exec.wrong("has no command"))?;
-    let version = exec.text("apiVersion")?.unwrap_or_default();
-    let Some(version) = version.strip_prefix("client.authentication.k8s.io/") else {
-        return Err(exec.wrong("needs the apiVersion client.authentication.k8s.io/v1"));
-    };
+    let version = exec.text("apiVersion")?;
+    let version = version.ok_or_else(|| exec.wrong("has no apiVersion"))?;
     let mode = match (exec.text("interactiveMode")?, version) {
-        (_, version) if !matches!(version, "v1" | "v1beta1") => {
-            return Err(exec.wrong("needs the apiVersion client.authentication.k8s.io/v1"));
-        }
         (Some("Never"), _) => ExecInteractiveMode::Never,
         (Some("Always"), _) => ExecInteractiveMode::Always,
-        (Some("IfAvailable"), _) | (None, "v1beta1") => ExecInteractiveMode::IfAvailable,
+        (Some("IfAvailable"), _) | (None, V1BETA1 | V1ALPHA1) => ExecInteractiveMode::IfAvailable,
         _ => return Err(exec.wrong("needs the interactiveMode Never, IfAvailable or Always")),
     };
     let provides_cluster = exec.flag("provideClusterInfo")?;
     // A name without a folder is looked up in PATH.
     let is_path = command.contains(std::path::MAIN_SEPARATOR);
     Ok(ExecConfig {
-        api_version: Some(format!("client.authentication.k8s.io/{version}")),
+        api_version: Some(version.to_owned()),
         command: Some(if is_path {
             exec.absolute(command)
         } else {

@@ -9,7 +9,7 @@ use kube::Config;
 
 use super::entry::Entry;
 use super::merged::{Kubeconfig, List};
-use super::user;
+use super::{plugin, user};
 use crate::client::pem;
 use crate::client::proxy::{self, ProxyVariables};
 use crate::client::url;
@@ -49,14 +49,15 @@ impl Kubeconfig {
             config.auth_info.username = of_url.username;
             config.auth_info.password = of_url.password;
         }
-        if !url::may_have_credentials(&config.cluster_url)
-            && user::has_credentials(&config.auth_info)
-        {
+        // As in client-go, a plugin and a file are refused only where they would be used.
+        if url::may_have_credentials(&config.cluster_url) {
+            let plugin = user.object("exec")?;
+            plugin.map_or(Ok(()), |exec| plugin::check_version(&exec))?;
+        } else if user::has_credentials(&config.auth_info) {
             let url = &config.cluster_url;
             tracing::warn!(%url, "the server has no TLS, so no credentials are sent; use an https:// URL");
             config.auth_info = user::without_credentials(config.auth_info);
         }
-        // As in client-go, this is refused only where the file would be read.
         if config.auth_info.token_file.is_some() && config.auth_info.username.is_some() {
             return Err(user.wrong(user::TWO_METHODS));
         }

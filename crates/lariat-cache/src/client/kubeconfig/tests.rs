@@ -149,8 +149,9 @@ fn plugins_need_version_command_and_mode() {
             format!("{v1}, interactiveMode: Sometimes"),
             "needs the interactiveMode Never, IfAvailable or Always",
         ),
+        ("command: login".to_owned(), "has no apiVersion"),
         (
-            "command: login".to_owned(),
+            "command: login, apiVersion: client.authentication.k8s.io/v1alpha1".to_owned(),
             "needs the apiVersion client.authentication.k8s.io/v1",
         ),
         (
@@ -260,6 +261,11 @@ fn credentials_are_not_sent_without_tls() {
     let two = "tokenFile: /t, username: me";
     assert!(settle(two, "server: 'http://10.0.0.1'").is_ok());
     assert!(settle(two, "server: 'http://127.0.0.1:1'").is_err());
+    let old = "exec: {command: login, apiVersion: client.authentication.k8s.io/v1alpha1}";
+    assert!(settle(old, "server: 'http://10.0.0.1'").is_ok());
+    assert!(settle(old, "server: 'https://10.0.0.1'").is_err());
+    let both = format!("token: x, {old}");
+    assert!(settle(&both, "server: 'https://10.0.0.1'").is_err());
 }
 
 /// Files that are removed with it.
