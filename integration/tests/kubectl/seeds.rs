@@ -1,11 +1,12 @@
 //! Random seeds of comparisons with kubectl.
 //!
 //! Each test compares one seed, or as many as fit into `LARIAT_KUBECTL_SECONDS`; `scripts/kubectl-fuzz.sh` sets it.
-//! `LARIAT_KUBECTL_SEED` is the one seed to repeat.
+//! `LARIAT_KUBECTL_SEED` is the one seed to repeat; the seeds follow from `LARIAT_KUBECTL_FROM`, or else are random.
 
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use fastrand::Rng;
 use tokio::time::Instant;
 
 /// Calls a comparison with seeds.
@@ -16,9 +17,10 @@ pub(super) async fn with_seeds(compare: impl AsyncFn(u64) -> Result<()>) -> Resu
         return compare(seed).await;
     }
     let seconds = Duration::from_secs(number("LARIAT_KUBECTL_SECONDS")?.unwrap_or(0));
+    let mut seeds = number("LARIAT_KUBECTL_FROM")?.map_or_else(Rng::new, Rng::with_seed);
     let end = Instant::now() + seconds;
     loop {
-        let seed = fastrand::u64(..1 << 40);
+        let seed = seeds.u64(..1 << 40);
         println!("to repeat it: LARIAT_KUBECTL_SEED={seed}");
         compare(seed).await?;
         if Instant::now() >= end {

@@ -79,7 +79,8 @@ fn number(text: &str) -> Option<Value> {
         b'.' => separates_digits(text).then(|| float(&text.replace('_', "")))?,
         b'0'..=b'9' | b'+' | b'-' => {
             let plain = text.replace('_', "");
-            integer(&plain).or_else(|| float(&plain))
+            let integer = integer(&plain).or_else(|| signed_binary(&plain));
+            integer.or_else(|| float(&plain))
         }
         _ => None,
     }
@@ -123,6 +124,12 @@ fn integer(text: &str) -> Option<Value> {
     }
     let is_signed = text.starts_with('+');
     (!is_signed || i64::try_from(size).is_ok()).then(|| size.into())
+}
+
+/// Reads `0b` with a sign behind it, which go-yaml accepts for this prefix alone.
+fn signed_binary(text: &str) -> Option<Value> {
+    let digits = text.strip_prefix("0b")?;
+    i64::from_str_radix(digits, 2).ok().map(Value::from)
 }
 
 /// Reads a decimal fraction; whole ones are integers, as in the JSON that Go makes of them.
@@ -173,6 +180,11 @@ mod tests {
             ("0o17", json!(15)),
             ("0x1F", json!(31)),
             ("0b101", json!(5)),
+            ("0b-1", json!(-1)),
+            ("0b+11", json!(3)),
+            ("-0b-1", json!("-0b-1")),
+            ("0B-1", json!("0B-1")),
+            ("0o-1", json!("0o-1")),
             ("1_000", json!(1000)),
             ("08", json!(8)),
             ("1.0", json!(1)),
