@@ -1,7 +1,8 @@
 //! Random seeds of comparisons with kubectl.
 //!
-//! Each test compares one seed, or as many as fit into `LARIAT_KUBECTL_SECONDS`; `scripts/kubectl-fuzz.sh` sets it.
-//! `LARIAT_KUBECTL_SEED` is the one seed to repeat; the seeds follow from `LARIAT_KUBECTL_FROM`, or else are random.
+//! Each test compares one seed, which is the same in each run, or as many as fit into `LARIAT_KUBECTL_SECONDS`;
+//! `scripts/kubectl-fuzz.sh` sets it. These follow from `LARIAT_KUBECTL_FROM`, or else are random.
+//! `LARIAT_KUBECTL_SEED` is the one seed to repeat.
 
 use std::time::Duration;
 
@@ -17,7 +18,8 @@ pub(super) async fn with_seeds(compare: impl AsyncFn(u64) -> Result<()>) -> Resu
         return compare(seed).await;
     }
     let seconds = Duration::from_secs(number("LARIAT_KUBECTL_SECONDS")?.unwrap_or(0));
-    let mut seeds = number("LARIAT_KUBECTL_FROM")?.map_or_else(Rng::new, Rng::with_seed);
+    let from = number("LARIAT_KUBECTL_FROM")?.or(seconds.is_zero().then_some(1));
+    let mut seeds = from.map_or_else(Rng::new, Rng::with_seed);
     let end = Instant::now() + seconds;
     loop {
         let seed = seeds.u64(..1 << 40);
