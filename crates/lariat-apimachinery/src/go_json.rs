@@ -10,7 +10,8 @@ use crate::nesting::DEEPEST;
 
 /// Returns the error of Go's decoder for a text; `None` if it is valid JSON.
 ///
-/// Bytes that are not UTF-8 are no error: Go replaces them. The depth is bounded by [`DEEPEST`], in Go by 10,000.
+/// Bytes that are not UTF-8 are accepted, because Go replaces them. A document may be [`DEEPEST`] levels deep, in Go
+/// 10,000.
 ///
 /// ```
 /// use lariat_apimachinery::go_json::syntax_error;
@@ -103,8 +104,8 @@ impl Scanner<'_> {
 
     /// Reads a scalar, or the opening bracket of a list or an object.
     ///
-    /// Of an object the key of its first member is read too. Returns the bracket if members follow. `depth` is how many
-    /// lists and objects are around it.
+    /// In an object, it also reads the key of the first member. Returns the bracket if members follow. `depth` is the
+    /// number of lists and objects around the value.
     fn value(&mut self, depth: usize) -> Result<Option<u8>, String> {
         match self.token()? {
             bracket @ (b'{' | b'[') if depth == DEEPEST => wrong(bracket, "exceeded max depth"),

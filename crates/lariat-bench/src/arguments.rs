@@ -33,8 +33,8 @@ pub(crate) enum Command {
     },
     /// Serve pods to those that run
     ///
-    /// It prints `ready URL`, obeys `modify M`, `probe N CROWD`, `release`, `pace R`, `expire` and `loads` on its
-    /// input, and ends with it.
+    /// Prints `ready URL`, executes the commands `modify M`, `probe N CROWD`, `release`, `pace R`, `expire` and `loads`
+    /// from its input, and ends with it.
     Serve {
         #[arg(long, value_name = "N", value_parser = number)]
         pods: usize,

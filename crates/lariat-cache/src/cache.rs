@@ -294,8 +294,8 @@ impl<K: View> Cache<K> {
     /// for each state of an object, by the task that changes the cache and under its lock: it must be quick, and must
     /// not read this cache. If it panics, the error is logged and the object is not indexed.
     ///
-    /// Objects that cannot be decoded are not indexed. Neither are objects of which only metadata is cached, because a
-    /// [`ContentFilter`](crate::ContentFilter) leaves them out. If `K` is more than [`Metadata`](crate::Metadata), the
+    /// The index leaves out objects that cannot be decoded, and objects whose content a
+    /// [`ContentFilter`](crate::ContentFilter) does not cache. If `K` is more than [`Metadata`](crate::Metadata), the
     /// index [keeps the content](Informer::hold_content) of the kind cached from now on.
     ///
     /// ```

@@ -345,8 +345,8 @@ fn wrapped(number: i64) -> i32 {
 
 /// Writes whole numbers without a fraction, as Go does.
 ///
-/// A number that does not fit into 64 bits with a sign is a float, as Go reads it. A list that has a number in both
-/// forms keeps both, which are different items of a set until Go has written them.
+/// Numbers beyond a signed 64-bit integer stay floats, as in Go. A list with both `1` and `1.0` stays as it is, because
+/// Go compares the items of a set before it writes them.
 ///
 /// ```
 /// use lariat_apimachinery::schema;
@@ -624,7 +624,7 @@ mod tests {
     }
 
     #[test]
-    fn number_in_both_forms_keeps_them_in_its_list() {
+    fn list_with_integer_and_equal_float_is_unchanged() {
         let mut numbers = json!([[2.0, 3], [1, 1.0, 2.0], {"a": [1.0]}]);
         write_whole_numbers(&mut numbers);
         assert_eq!(numbers, json!([[2, 3], [1, 1.0, 2.0], {"a": [1]}]));

@@ -112,8 +112,8 @@ fn default_kubeconfig() -> Option<PathBuf> {
 /// - Credentials are not sent over `http://`, except to a server on this machine, where kubectl sends none.
 ///
 /// The files are read again when the server refuses the credentials with 401 or TLS fails, at most every ten seconds.
-/// The context of the start is read, also if another one is current by then. If it is gone, or its server, TLS server
-/// name or proxy is another one, a warning is logged and the previous credentials are used.
+/// This reads the context with which the client was created, whichever context is current then. If the context was
+/// removed, or has another server, TLS server name or proxy, a warning is logged and the previous credentials are used.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), lariat::cache::ConnectError> {

@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn upgrade_is_timed_from_its_own_begin() {
+    async fn content_upgrade_has_its_own_start_time() {
         let gvk = Gvk::new("", "v1", "Secret");
         let progress = Arc::new(Progress::new(gvk, Usage::new(Arc::new(Notify::new()))));
         let reading_for = || {

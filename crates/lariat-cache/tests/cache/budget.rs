@@ -137,7 +137,7 @@ async fn a_kind_that_cannot_be_read_again_steps_down_and_others_do_after_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn kind_whose_content_is_held_stays_compressed_beyond_its_budget() {
+async fn content_hold_keeps_kind_compressed_beyond_memory_budget() {
     let plain = KindOptions::default().storage(Storage::Plain);
     let factory = factory(plain.memory_budget(0), None);
     let informer = factory.for_source(config_maps(), Arc::new(large(300)));
@@ -173,7 +173,7 @@ async fn kind_whose_content_is_held_stays_compressed_beyond_its_budget() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn kind_on_demand_is_compressed_while_its_content_is_held() {
+async fn content_hold_compresses_on_demand_kind() {
     let on_demand = KindOptions::default().storage(Storage::OnDemand);
     let (_factory, informer) = started(on_demand, 300).await;
     let content = || informer.cache::<ConfigMap>().get(&ObjectKey::cluster("o7"));
@@ -225,7 +225,7 @@ async fn factory_budget_passes_over_a_kind_whose_content_is_held() {
 
 /// A writer locked `wanted` and waited for the lock of the phase, and readers took the two in the other order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn readers_of_the_phase_do_not_wait_for_those_who_change_it() {
+async fn phase_is_read_while_content_upgrade_begins() {
     let on_demand = KindOptions::default().storage(Storage::OnDemand);
     let (_factory, informer) = started(on_demand, 3).await;
     let mut tasks = tokio::task::JoinSet::new();

@@ -78,7 +78,7 @@ async fn reread_without_the_context_of_the_start_keeps_the_credentials() {
 }
 
 #[tokio::test]
-async fn reread_of_another_server_keeps_the_credentials() {
+async fn kubeconfig_with_another_server_keeps_credentials() {
     let (folder, guarded) = (Folder::new("reread-server"), Guarded::start("first").await);
     let mut contexts = Contexts::new(&guarded);
     let client = contexts.client(&folder).await;

@@ -408,7 +408,7 @@ async fn writers_that_race_lose_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_job_that_is_named_here_shares_no_labels_with_its_pods() {
+async fn job_with_generated_name_has_labels_of_its_template_alone() {
     let bench = Bench::new().await;
     let jobs = "/apis/batch/v1/namespaces/default/jobs";
     for (metadata, count) in [

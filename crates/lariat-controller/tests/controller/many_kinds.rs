@@ -462,7 +462,7 @@ impl lariat_controller::Handler<Metadata> for SaysWhenAdded {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn subscriber_asks_for_the_kinds_while_its_kind_is_added() {
+async fn kinds_subscriber_reads_kinds_while_one_is_added() {
     let bench = Bench::new().await;
     let (added, adding) = std::sync::mpsc::channel();
     let (answer, answered) = oneshot::channel();

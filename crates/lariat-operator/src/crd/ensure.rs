@@ -46,8 +46,8 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_
 /// An API server applies an updated schema later than it stores the CRD, and drops new fields from objects until then.
 /// So after an update that adds fields, the call returns when the API server publishes them in its OpenAPI document,
 /// and an object that is written then is stored whole by the API server that has answered; other API servers of the
-/// cluster may drop the fields for some moments more. It does not wait if `/openapi/v3` cannot be read (403, or 404), or if
-/// another replica has updated the CRD before.
+/// cluster may drop the fields for some moments more. It does not wait if `/openapi/v3` cannot be read (403 or 404), or
+/// if another replica has updated the CRD before.
 ///
 /// If a CRD is being deleted, it is created again after its deletion. Transient errors, such as conflicts and overload,
 /// are retried until the timeout.

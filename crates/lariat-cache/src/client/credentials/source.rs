@@ -153,8 +153,8 @@ impl Source {
 
     /// Returns whether credentials may be read again because they were refused.
     ///
-    /// This is limited for plugins: a user without permissions, or a balancer without servers, must not have the plugin
-    /// run for each request.
+    /// A plugin runs at intervals only: otherwise it would run for each request of a user without permissions, or
+    /// through a balancer without servers.
     pub(super) fn may_read_again(&self, refusal: Refusal) -> bool {
         let mut state = self.state.lock();
         let runs = material::plugin(&state.config).is_some()
@@ -327,8 +327,8 @@ fn keeps(read: &Read, before: &Login, reason: ReadReason) -> bool {
 
 /// Returns whether two configurations lead to the same server.
 ///
-/// Behind another proxy, or under another name, the same address may be another cluster. The password of a proxy may
-/// change.
+/// The proxy and the TLS server name are compared too, because the same address behind another proxy can be another
+/// cluster. The user and password of a proxy may differ.
 fn is_same_server(one: &Config, other: &Config) -> bool {
     let proxy = |config: &Config| Some(url::split_user(config.proxy_url.clone()?).0);
     one.cluster_url == other.cluster_url

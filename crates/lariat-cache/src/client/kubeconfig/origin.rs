@@ -8,8 +8,8 @@ use super::{Kubeconfig, Unusable};
 
 /// The files and the context that a configuration was read from.
 ///
-/// They are read again when the server refuses the credentials. The context is the one that was current at the start:
-/// another one belongs to another user, and often to another cluster.
+/// When the server refuses the credentials, the files are read again. The context stays the one with which the client
+/// was created, because another context belongs to another user and often to another cluster.
 #[derive(Debug, Clone)]
 pub(in crate::client) struct Origin {
     paths: Vec<PathBuf>,

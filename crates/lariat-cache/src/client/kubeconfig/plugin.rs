@@ -9,12 +9,13 @@ use super::entry::Entry;
 /// The extension of a cluster that is passed to exec plugins.
 const EXEC_EXTENSION: &str = "client.authentication.k8s.io/exec";
 
-/// The versions in which plugins are called, and the one before, which is only read.
+/// The API versions of exec plugins that Lariat supports.
 const V1: &str = "client.authentication.k8s.io/v1";
 const V1BETA1: &str = "client.authentication.k8s.io/v1beta1";
+/// An unsupported version, which is valid in a kubeconfig as long as the plugin does not run.
 const V1ALPHA1: &str = "client.authentication.k8s.io/v1alpha1";
 
-/// Checks that a plugin can be called, which it is not for a server without credentials.
+/// Checks that the API version of a plugin is supported.
 pub(super) fn check_version(exec: &Entry<'_>) -> Result<(), String> {
     match exec.text("apiVersion")? {
         Some(V1 | V1BETA1) => Ok(()),
