@@ -1,17 +1,15 @@
 //! A namespace to try things in.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::path::PathBuf;
 use std::{env, fmt, io};
 
 use kube::api::{Api, DeleteParams, DynamicObject};
-use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
-use kube::{Client, Config, Error};
+use kube::{Client, Error};
 
-use crate::cache::{ConnectError, Http2};
+use crate::cache::ConnectError;
 use crate::cluster::testing::{namespace, object};
 use crate::cluster::{Cluster, Workloads};
-use crate::{ControllerOptions, KindOptions, Selection, from_config};
+use crate::{ControllerOptions, KindOptions, Selection, from_kubeconfig};
 
 /// A new namespace on the cluster of `KUBECONFIG`, or on an embedded one.
 ///
@@ -52,15 +50,7 @@ pub struct Sandbox {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SandboxError {
-    /// The kubeconfig cannot be read, or has no current context.
-    #[error("KUBECONFIG={} cannot be used; unset it to use the embedded cluster", paths.display())]
-    Kubeconfig {
-        /// The file, or the files.
-        paths: PathBuf,
-        /// What is wrong.
-        source: KubeconfigError,
-    },
-    /// The configuration of the client is invalid.
+    /// The kubeconfig cannot be used, as with [`from_kubeconfig`].
     #[error("the cluster of KUBECONFIG cannot be used; unset it to use the embedded cluster")]
     Connect(#[from] ConnectError),
     /// The embedded cluster does not start.
@@ -91,7 +81,7 @@ impl Sandbox {
         let name = format!("lariat-{:08x}", random());
         let given = env::var_os("KUBECONFIG").filter(|paths| !paths.is_empty());
         let (client, embedded) = match given {
-            Some(paths) => (given_cluster(paths.into(), &name).await?, None),
+            Some(paths) => (in_namespace(from_kubeconfig(paths).await?, &name), None),
             None => {
                 let cluster = Cluster::builder().simulate_workloads(Workloads::default());
                 let cluster = cluster.start().await?;
@@ -171,16 +161,13 @@ impl fmt::Debug for Sandbox {
     }
 }
 
-/// Connects to the cluster of `KUBECONFIG`, which names these files.
-async fn given_cluster(paths: PathBuf, namespace: &str) -> Result<Client, SandboxError> {
-    let options = KubeConfigOptions::default();
-    let config = match Kubeconfig::from_env() {
-        Ok(read) => Config::from_custom_kubeconfig(read.unwrap_or_default(), &options).await,
-        Err(error) => Err(error),
+/// Returns a client with another default namespace.
+fn in_namespace(client: Client, namespace: &str) -> Client {
+    let send = move |request| {
+        let client = client.clone();
+        async move { client.send(request).await }
     };
-    let mut config = config.map_err(|source| SandboxError::Kubeconfig { paths, source })?;
-    namespace.clone_into(&mut config.default_namespace);
-    Ok(from_config(config, Http2::default()).await?)
+    Client::new(tower::service_fn(send), namespace)
 }
 
 /// Returns a random number: the keys of std's hash maps are random.
