@@ -40,8 +40,8 @@ async fn a_kubeconfig_that_cannot_be_read_is_named_with_what_to_do() {
     let (code, stdout, stderr) = run(quickstart).await;
     assert_eq!((code, &*stdout), (Some(1), ""), "{stderr}");
     for expected in [
-        "KUBECONFIG=/nonexistent/kubeconfig cannot be used; unset it to use the embedded cluster\n",
-        "No such file or directory",
+        "the cluster of KUBECONFIG cannot be used; unset it to use the embedded cluster\n",
+        "the kubeconfig \"/nonexistent/kubeconfig\" cannot be used: No such file or directory",
     ] {
         assert!(stderr.contains(expected), "no {expected:?} in {stderr}");
     }

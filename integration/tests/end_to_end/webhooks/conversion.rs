@@ -97,9 +97,10 @@ async fn the_api_server_converts_through_the_hub() {
         lariat_integration::eventually(async || {
             let odd = v1::Gauge::new("b", v1::GaugeSpec { size: 13 });
             let created = old.create(&params, &odd).await;
-            // Until the API server has seen the webhook, it stores the object as it is.
+            // Until the API server has seen the webhook, it stores the object as it is, as v2. Afterwards only v2 can be
+            // deleted, without a conversion.
             if created.is_ok() {
-                old.delete("b", &DeleteParams::default()).await?;
+                new.delete("b", &DeleteParams::default()).await?;
             }
             let status = refused(created)?;
             ensure!(status.message.contains("13 is no width"), "{status:?}");
