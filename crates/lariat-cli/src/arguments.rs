@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::{cluster, completions, console, query, replay, scaffold, status, top, why};
+use crate::{cluster, completions, console, query, scaffold, status, top, why};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -70,11 +70,6 @@ pub(crate) enum Command {
     /// Asks the console that the program serves. Exits with 0 if the program is ready; with 1 if it is not ready or
     /// does not answer.
     Status(Box<status::Options>),
-    /// Show the recording of a flight recorder.
-    ///
-    /// Shows a timeline; times are UTC. Exits with 0; with 1 if the file cannot be read; with 3 if --check finds a
-    /// difference.
-    Replay(Box<replay::Options>),
     /// Print the completion script of a shell.
     Completions(completions::Options),
 }
@@ -102,7 +97,6 @@ pub(crate) fn parse(
         Command::New(_)
         | Command::Add(_)
         | Command::Crd(_)
-        | Command::Replay(_)
         | Command::Completions(_) => {}
     }
     Ok(command)

@@ -8,7 +8,6 @@ mod console;
 mod kubeconfig;
 mod query;
 mod quote;
-mod replay;
 mod scaffold;
 mod seed;
 mod signal;
@@ -38,7 +37,6 @@ fn main() -> ExitCode {
         Command::Top(options) => return ended(top::run(&options)),
         Command::Why(options) => return ended(why::run(&options)),
         Command::Status(options) => return ended(status::run(&options)),
-        Command::Replay(options) => return ended(replay::run(&options)),
         Command::Completions(options) => print(&arguments::completions(options)),
     };
     ended(done.map(|()| ExitCode::SUCCESS))

@@ -65,7 +65,6 @@ pub(super) const PACKAGES: &[&str] = &[
     "lariat-controller",
     "lariat-core",
     "lariat-fleet",
-    "lariat-flight",
     "lariat-http",
     "lariat-lease",
     "lariat-operator",
