@@ -56,7 +56,6 @@ mod view;
 
 mod error;
 mod factory;
-mod flight;
 mod options;
 mod warm;
 
@@ -78,16 +77,12 @@ pub use content_filter::ContentFilter;
 pub use error::{SyncError, Unsynced};
 pub use factory::{CacheFactoryBuilder, SharedCacheFactory};
 pub use informer::{Changes, Informer, LoadError, RefreshError};
-pub use lariat_flight::FlightRecorder;
 pub use lariat_seal::Sealing;
 pub use mapper::{MapperError, RestMapper, ServedKinds};
 pub use options::{InitialList, KindOptions, MissingKind};
 pub use publish::{
     Blind, ContentHold, KindStatus, OwnWrite, Phase, Reconnect, Subscriber, Subscription,
 };
-// For the replay of flight recordings.
-#[doc(hidden)]
-pub use reflector::{Attempt, Decision, ReflectorPolicy};
 pub use reflector::{Source, SourceBody, SourceError, SourceRequest};
 pub use requests::{RequestCount, RequestStatus, RequestTimes};
 pub use selection::Selection;

@@ -63,7 +63,6 @@ mod current;
 
 mod handler;
 
-mod flight;
 mod panics;
 mod payload;
 mod snapshot;

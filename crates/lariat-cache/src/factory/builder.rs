@@ -9,7 +9,6 @@ use std::time::Duration;
 use dashmap::DashMap;
 use kube::Client;
 use lariat_core::Gvk;
-use lariat_flight::{FlightRecorder, Recorder};
 use lariat_seal::Sealing;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -40,7 +39,6 @@ pub(super) struct Options {
     pub(super) filter: Option<ContentFilter>,
     answer_timeout: Option<Duration>,
     starts: Starts,
-    flight: Option<FlightRecorder>,
 }
 
 impl Options {
@@ -89,7 +87,6 @@ impl CacheFactoryBuilder {
                 filter: None,
                 answer_timeout: None,
                 starts: Starts::default(),
-                flight: None,
             },
         }
     }
@@ -262,26 +259,6 @@ impl CacheFactoryBuilder {
         self
     }
 
-    /// Records what caches, queues and handlers do, in a file (default: off).
-    ///
-    /// The file shows later what the process received and decided, even if it was killed: see `lariat replay FILE`.
-    /// Contents of objects, labels, annotations and error texts are not recorded. The file is opened with the first
-    /// records; if that fails, the error is logged and everything else works as before.
-    ///
-    /// ```no_run
-    /// use lariat::cache::{FlightRecorder, SharedCacheFactory};
-    ///
-    /// # fn example(client: kube::Client) {
-    /// let factory = SharedCacheFactory::builder(client)
-    ///     .flight_recorder(FlightRecorder::file("/var/run/op.flight").bytes(8 << 20))
-    ///     .build();
-    /// # let _ = factory; }
-    /// ```
-    pub fn flight_recorder(mut self, recorder: FlightRecorder) -> Self {
-        self.options.flight = Some(recorder);
-        self
-    }
-
     /// Creates the factory, without sending anything.
     #[must_use]
     pub fn build(self) -> SharedCacheFactory {
@@ -293,7 +270,6 @@ impl CacheFactoryBuilder {
         let clients = SharedClientFactory::counting(self.client, self.options.answer_timeout);
         let server = SharedServer::new(self.options.starts.clone());
         let shared = Arc::new(FactoryCore {
-            flight: self.options.flight.clone().map(Recorder::new),
             updates: Arc::default(),
             clients,
             budget: SharedBudget::new(self.options.budget),

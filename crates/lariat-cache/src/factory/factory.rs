@@ -7,7 +7,6 @@ use std::time::Duration;
 use dashmap::{DashMap, Entry};
 use kube::Client;
 use lariat_core::{Gvk, ObjectKey, ResourceKind, ResourceVersion, TableSize};
-use lariat_flight::Recorder;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
@@ -57,7 +56,6 @@ pub(crate) struct FactoryCore {
     pub(super) warm: Option<WarmStore>,
     pub(super) cluster: ClusterUid,
     pub(super) server: SharedServer,
-    pub(super) flight: Option<Recorder>,
     /// The last updates of objects, if they are kept.
     pub(super) updates: Arc<LastUpdates>,
     /// Notified when a kind is no longer used.
@@ -153,7 +151,6 @@ impl SharedCacheFactory {
             cluster: shared.cluster.clone(),
             filter: shared.options.filter.clone(),
             server: shared.server.clone(),
-            flight: shared.flight.clone(),
             updates: Arc::clone(&shared.updates),
             idle: Arc::clone(&shared.idle),
         };
@@ -191,9 +188,6 @@ impl SharedCacheFactory {
             return;
         }
         let running = RunningInformers::new();
-        if let Some(flight) = self.flight() {
-            running.spawn_recorder(flight);
-        }
         for gvk in shared.gvks() {
             if let Some(mut kind) = shared.kinds.get_mut(&gvk) {
                 running.spawn(&mut kind);
@@ -226,27 +220,6 @@ impl SharedCacheFactory {
         let running = self.shared.running.lock().take();
         if let Some(running) = running {
             running.stop().await;
-        }
-        // Writes what was recorded after the recorder's task had ended.
-        self.flush_flight().await;
-    }
-
-    /// Returns the flight recorder, if there is one.
-    ///
-    /// See [`CacheFactoryBuilder::flight_recorder`].
-    #[must_use]
-    pub fn flight(&self) -> Option<&Recorder> {
-        self.shared.flight.as_ref()
-    }
-
-    /// Writes the unwritten records of the flight recorder; does nothing without one.
-    ///
-    /// # Cancel safety
-    ///
-    /// If the future is dropped, the write continues.
-    pub async fn flush_flight(&self) {
-        if let Some(flight) = self.flight() {
-            flight.flush().await;
         }
     }
 

@@ -1,11 +1,10 @@
-//! The tasks between a start and a stop: informers, the recorder, and the end of unused kinds.
+//! The tasks between a start and a stop: informers, and the end of unused kinds.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures::future::OptionFuture;
 use lariat_core::Gvk;
-use lariat_flight::Recorder;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::{self, Instant};
@@ -55,11 +54,6 @@ impl RunningInformers {
         kind.stop = Some(stop.clone());
         let run = Arc::clone(&kind.core).run(stop);
         self.tasks.spawn_on(run, &self.runtime);
-    }
-
-    /// Writes the records of the flight recorder until the stop.
-    pub(super) fn spawn_recorder(&self, recorder: &Recorder) {
-        self.tasks.spawn(recorder.clone().run(self.stop.clone()));
     }
 
     /// Spawns the task that ends unused kinds.

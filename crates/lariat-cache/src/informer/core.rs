@@ -7,13 +7,11 @@ use std::time::Duration;
 use lariat_core::{
     Gvk, LabelSelector, ObjectKey, ObjectMetadata, ResourceKind, ResourceVersion, Scope, Uid,
 };
-use lariat_flight::Recorder;
 use tokio::sync::{Mutex, Notify, watch};
 use tokio::time;
 
 use crate::client::{KindClient, Sent};
 use crate::content_filter::ContentFilter;
-use crate::flight::KindFlight;
 use crate::options::{KindOptions, MissingKind};
 use crate::publish::{
     Budget, ContentHold, Filling, KindStatus, LastUpdates, Meaning, Phase, Progress, Publisher,
@@ -48,7 +46,6 @@ pub(crate) struct Core {
     pub(super) generation: AtomicU64,
     /// What the reflectors of all kinds know about the API server.
     pub(super) server: SharedServer,
-    pub(super) flight: Option<KindFlight>,
     /// Whether saved objects are outdated because of a write before the first start.
     pub(super) missed_answers: AtomicBool,
     /// The version of the loaded objects, and how they were read.
@@ -88,7 +85,6 @@ pub(crate) struct Surroundings {
     pub(crate) cluster: ClusterUid,
     pub(crate) filter: Option<ContentFilter>,
     pub(crate) server: SharedServer,
-    pub(crate) flight: Option<Recorder>,
     pub(crate) updates: Arc<LastUpdates>,
     /// Notified when a kind becomes unused.
     pub(crate) idle: Arc<Notify>,
@@ -111,15 +107,10 @@ impl Core {
         let share = Share::new(client.gvk().clone(), Arc::clone(&store), storage.clone());
         let budget = Budget::new(options.budget, surroundings.budget, share);
         let usage = Usage::new(surroundings.idle);
-        let gvk = client.gvk();
-        let flight = surroundings
-            .flight
-            .map(|recorder| KindFlight::new(recorder, gvk));
         let publisher = Publisher::new(
-            gvk.clone(),
+            client.gvk().clone(),
             Arc::clone(&store),
             budget,
-            flight.clone(),
             surroundings.updates,
         );
         Self {
@@ -144,7 +135,6 @@ impl Core {
             cluster: surroundings.cluster,
             generation: AtomicU64::new(0),
             server: surroundings.server,
-            flight,
             missed_answers: AtomicBool::new(false),
             resume: parking_lot::Mutex::default(),
             indexed: OnceLock::new(),

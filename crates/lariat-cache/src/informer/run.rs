@@ -12,7 +12,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::core::{Core, Wanted};
 use crate::content_filter::{FilterChanges, KindFilter};
-use crate::flight::KindFlight;
 use crate::mapper::MapperError;
 use crate::options::InitialList;
 use crate::publish::{Phase, Trouble};
@@ -172,7 +171,6 @@ impl Core {
                 may_be_forbidden: options.may_be_forbidden,
                 server: server.clone(),
                 rereads: self.rereads(content),
-                flight: self.flight.as_ref().map(KindFlight::reflector),
             };
             let source = Arc::clone(&place.source);
             let publisher = Arc::clone(&self.publisher);

@@ -6,14 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use lariat_core::{Gvk, ObjectKey, ObjectMetadata, RawObject, ResourceVersion, Uid};
-use lariat_flight::Stored;
 use parking_lot::{Mutex, ReentrantMutex};
 
 use super::budget::{Budget, ContentHold};
 use super::updates::LastUpdates;
 use super::user::User;
 use crate::client::Sent;
-use crate::flight::KindFlight;
 use crate::selection::Selection;
 use crate::store::{Age, CachedObject, Change, Content, Delta, Listing, Store};
 
@@ -100,7 +98,6 @@ pub(crate) struct Publisher {
     /// The number of the next subscription.
     subscriptions: AtomicU64,
     budget: Budget,
-    flight: Option<KindFlight>,
     /// The last updates of objects, if they are kept.
     updates: Arc<LastUpdates>,
 }
@@ -122,7 +119,6 @@ impl Publisher {
         kind: Gvk,
         store: Arc<Store>,
         budget: Budget,
-        flight: Option<KindFlight>,
         updates: Arc<LastUpdates>,
     ) -> Self {
         Self {
@@ -132,7 +128,6 @@ impl Publisher {
             subscribers: Mutex::new(Arc::new([])),
             subscriptions: AtomicU64::new(0),
             budget,
-            flight,
             updates,
         }
     }
@@ -211,13 +206,6 @@ impl Publisher {
         meaning: impl FnOnce(&ObjectMetadata) -> Meaning,
     ) {
         let (key, version) = (object.key().clone(), object.version().clone());
-        // Recorded before it is applied, so that a recording also shows an answer that the store drops.
-        if let Some(flight) = &self.flight {
-            flight.store(Stored::Wrote {
-                key: key.as_str(),
-                version: (&version).into(),
-            });
-        }
         self.publish(|store| match meaning(&object) {
             Meaning::Selected => store.wrote(object, content, sent.number),
             Meaning::NotSelected => store.left(&object),
@@ -241,10 +229,6 @@ impl Publisher {
 
     /// Applies a deletion by this process; `sent` is the state when it was sent.
     pub(crate) fn deleted(&self, key: &ObjectKey, uid: &Uid, sent: &Sent) {
-        if let Some(flight) = &self.flight {
-            let key = key.as_str();
-            flight.store(Stored::Removed { key });
-        }
         // An object that was cached later may be the successor, which this deletion does not concern.
         let before = sent.before.as_ref().map(|before| before.uid());
         self.publish(|store| store.deleted(key, uid, before, sent.number));
@@ -289,9 +273,6 @@ impl Publisher {
         // From here to the end: a subscriber may read the store and finds at least the published state.
         let _order = self.order.lock();
         let changes = change(&self.store);
-        if let Some(flight) = &self.flight {
-            flight.changes(&changes);
-        }
         self.updates.note(&self.kind, &changes);
         // A copy, and no lock during the calls: a subscriber may subscribe another one or end a subscription.
         let subscribers = Arc::clone(&self.subscribers.lock());

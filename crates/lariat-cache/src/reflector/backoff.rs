@@ -76,29 +76,6 @@ impl Backoff {
         }
     }
 
-    /// Returns the state as numbers, for recordings.
-    pub(super) fn state(&self) -> [u32; 5] {
-        let is_away = u32::from(self.is_away);
-        [
-            self.unanswered,
-            self.refused,
-            self.postponed,
-            self.outdated,
-            is_away,
-        ]
-    }
-
-    pub(super) fn of_state(state: [u32; 5]) -> Self {
-        let [unanswered, refused, postponed, outdated, is_away] = state;
-        Self {
-            unanswered,
-            refused,
-            postponed,
-            outdated,
-            is_away: is_away == 1,
-        }
-    }
-
     /// Returns whether the last failed attempt was not answered.
     pub(super) fn is_away(&self) -> bool {
         self.is_away

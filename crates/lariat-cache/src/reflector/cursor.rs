@@ -3,7 +3,6 @@
 use std::cmp::Ordering;
 
 use lariat_core::{ObjectKey, RawObject, ResourceVersion};
-use lariat_flight::{LineType, Reflected};
 use tokio::time::Instant;
 
 use super::checks::Ended;
@@ -78,15 +77,8 @@ impl Reflector {
         cursor.lines += u64::from(outcome.is_ok());
         if let Err(ReflectorError::Malformed { detail, .. }) = &outcome {
             self.progress.unreadable(detail);
-            self.record(|_| Reflected::Unreadable {});
         }
         outcome
-    }
-
-    fn record_line(&self, line: LineType, object: &RawObject) {
-        if let Some(flight) = &self.reading.flight {
-            flight.line(line, object);
-        }
     }
 
     fn event(
@@ -96,7 +88,6 @@ impl Reflector {
         cursor: &mut Cursor,
         deltas: &mut Vec<Delta>,
     ) -> Result<(), ReflectorError> {
-        let line_type = event.line_type();
         match event {
             // The initial objects of a watch list.
             WatchEvent::Added(json) if cursor.loading.is_some() => {
@@ -110,7 +101,6 @@ impl Reflector {
             WatchEvent::Added(json) | WatchEvent::Modified(json) => {
                 match self.intake.watched(json, self.publisher.store()) {
                     Ok(object) => {
-                        self.record_line(line_type, &object);
                         cursor.move_to(object.version());
                         self.exists_again(object.key());
                         deltas.push(Delta::Present(object));
@@ -131,7 +121,6 @@ impl Reflector {
             WatchEvent::Deleted(json) => {
                 let read = self.intake.watched(json, self.publisher.store());
                 let last = read.map_err(|error| malformed(error.to_string()))?;
-                self.record_line(line_type, &last);
                 // The objects before the deletion come first, or the deleted one would be added after it.
                 if let Some(loading) = &mut cursor.loading {
                     self.publish_read(loading, None);
@@ -172,10 +161,6 @@ impl Reflector {
         stream: &mut WatchStream,
         cursor: &mut Cursor,
     ) -> Result<(), ReflectorError> {
-        self.record(|_| Reflected::Bookmark {
-            version: version.into(),
-            ends_initial,
-        });
         // During a comparing list after a failure, an earlier version is expected.
         let went_back = self.policy.is_verified() && self.went_back(version);
         // Versions never decrease in one history, so the server was restored from a backup.

@@ -5,10 +5,10 @@ use std::time::Duration;
 use http::{Response, header};
 use http_body_util::BodyExt;
 use lariat_core::{ResourceVersion, describe};
-use lariat_flight::End;
 use serde::Deserialize;
 
 use super::backoff::FailureClass;
+use super::end::End;
 use super::policy;
 use super::source::{SourceBody, SourceError};
 use crate::mapper::NO_PATH;
@@ -130,7 +130,7 @@ impl ReflectorError {
         matches!(self, Self::Expired { .. })
     }
 
-    /// Returns the failure without its texts, for the policy and for recordings.
+    /// Returns the failure without its texts, for the policy.
     pub(super) fn end(&self) -> End {
         match self {
             Self::Unreachable { .. } => End::Unreachable,

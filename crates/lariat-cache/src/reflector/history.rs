@@ -27,10 +27,10 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use lariat_core::{ObjectKey, RawObject, ResourceVersion};
-use lariat_flight::{End, NextStep, Reflected, Stage};
 use tokio::time::Instant;
 
 use super::checks::{Ended, Evidence, Turn};
+use super::end::{End, NextStep, Stage};
 use super::error::ReflectorError;
 use super::page::{Item, Page};
 use super::reflector::{Failure, Reflector, ReflectorStep};
@@ -67,9 +67,6 @@ impl Reflector {
         &mut self,
         since: ResourceVersion,
     ) -> Result<ReflectorStep, Failure> {
-        self.record(|_| Reflected::CheckBegan {
-            since: (&since).into(),
-        });
         let history = self.shared_history(&since).await;
         let kind = self.progress.gvk();
         let decision = match history {

@@ -2,7 +2,6 @@
 
 use http::Response;
 use lariat_core::ResourceVersion;
-use lariat_flight::Reflected;
 
 use super::error::ReflectorError;
 use super::page::{self, Page};
@@ -23,8 +22,6 @@ impl Reflector {
     pub(super) async fn list(&mut self) -> Result<ResourceVersion, ReflectorError> {
         let mut loading = self.begin_loading();
         self.progress.list_begun();
-        let whole = self.in_one_piece;
-        self.record(|_| Reflected::ListBegan { whole });
         let version = if std::mem::take(&mut self.in_one_piece) {
             self.list_whole(&mut loading).await?
         } else {
@@ -34,7 +31,6 @@ impl Reflector {
                 Err(error) if error.is_expired() => {
                     self.restart(&mut loading);
                     self.progress.list_begun();
-                    self.record(|_| Reflected::ListBegan { whole: true });
                     self.list_whole(&mut loading).await?
                 }
                 // Pages of large objects: the next list has smaller ones.
@@ -105,11 +101,6 @@ impl Reflector {
         let body = self.read(response).await?;
         let json = page::valid(body);
         let mut page = Page::parse(&json)?.of_kind(self.progress.gvk())?;
-        self.record(|_| Reflected::Page {
-            items: u32::try_from(page.items.len()).unwrap_or(u32::MAX),
-            version: (&page.version).into(),
-            more: page.continue_token.is_some(),
-        });
         self.at_version(loading, &page.version);
         for item in std::mem::take(&mut page.items) {
             // In a list, an item without a name does not make the others unreadable.

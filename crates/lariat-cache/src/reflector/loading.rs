@@ -4,7 +4,6 @@ use std::cmp::Ordering;
 use std::time::Duration;
 
 use lariat_core::ResourceVersion;
-use lariat_flight::Reflected;
 use tokio::time::Instant;
 
 use super::error::ReflectorError;
@@ -65,7 +64,7 @@ impl Reflector {
     /// A version before the reached one is from another history, so contents are compared from here on.
     pub(super) fn at_version(&mut self, loading: &mut Loading, version: &ResourceVersion) {
         if self.policy.is_verified() && self.went_back(version) {
-            self.suspect();
+            self.policy.suspect();
             loading.listing = loading.listing.clone().comparing();
         }
     }
@@ -143,10 +142,6 @@ impl Reflector {
         self.reached = version.clone();
         self.reading.server.loaded(version);
         self.policy.loaded();
-        self.record(|_| Reflected::Loaded {
-            version: version.into(),
-            objects: u32::try_from(loading.loaded).unwrap_or(u32::MAX),
-        });
         span::loaded(loading.loaded);
         self.publish_read(&mut loading, None);
         self.publisher.end_listing(&loading.listing, version);

@@ -14,6 +14,7 @@
 mod backoff;
 mod checks;
 mod cursor;
+mod end;
 mod error;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
@@ -39,7 +40,6 @@ mod watch;
 pub(crate) use error::NOT_SERVED;
 pub(crate) use intake::Intake;
 pub(crate) use page::is_list_of;
-pub use policy::{Attempt, Decision, ReflectorPolicy};
 pub(crate) use reflector::{Exit, Reading, Reflector};
 pub(crate) use rereads::Rereads;
 pub(crate) use server::SharedServer;

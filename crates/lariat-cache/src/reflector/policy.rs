@@ -2,9 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use lariat_flight::{End, NextStep, Numbers, Stage};
-
 use super::backoff::{Backoff, FailureClass};
+use super::end::{End, NextStep, Stage};
 
 /// A watch that ends sooner than this and without an event has failed.
 pub(super) const SHORTEST_WATCH: Duration = Duration::from_secs(1);
@@ -30,24 +29,10 @@ const LONGEST_REST: Duration = Duration::from_secs(300);
 
 /// Decides what a reflector does after a list or a watch has ended.
 ///
-/// The reflector continues from the last version or lists again, after a delay. This is the state machine behind the
-/// watches of a [`SharedCacheFactory`](crate::SharedCacheFactory), without requests, clock and randomness: the same
-/// ends at the same times lead to the same decisions. `lariat replay --check` feeds it with the ends that a flight
-/// recorder has recorded.
-///
-/// ```
-/// use std::time::Duration;
-/// use lariat::cache::{Attempt, ReflectorPolicy};
-/// use lariat_flight::{End, NextStep, Stage};
-///
-/// let now = tokio::time::Instant::now().into_std();
-/// let mut policy = ReflectorPolicy::new(false, true);
-/// let expired = Attempt { stage: Stage::Watch, end: End::Expired, received: true, lasted: Duration::from_secs(90) };
-/// let decision = policy.ended(&expired, now, 0.5);
-/// assert_eq!((decision.next, decision.delay), (NextStep::Load, Duration::ZERO));
-/// ```
+/// The reflector continues from the last version or lists again, after a delay. This is a state machine without
+/// requests, clock and randomness: the same ends at the same times lead to the same decisions.
 #[derive(Debug)]
-pub struct ReflectorPolicy {
+pub(super) struct ReflectorPolicy {
     backoff: Backoff,
     streaming: Streaming,
     /// Whether the server is known to have the history of the store's objects.
@@ -62,27 +47,26 @@ pub struct ReflectorPolicy {
 
 /// A list, a watch or a check of the server's history, and how it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Attempt {
+pub(super) struct Attempt {
     /// What ended.
-    pub stage: Stage,
+    pub(super) stage: Stage,
     /// How it ended.
-    pub end: End,
+    pub(super) end: End,
     /// Whether an event was received before.
-    pub received: bool,
+    pub(super) received: bool,
     /// How long it was open; zero if it was never opened.
-    pub lasted: Duration,
+    pub(super) lasted: Duration,
 }
 
 /// What a reflector does next, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Decision {
+pub(super) struct Decision {
     /// The next step.
-    pub next: NextStep,
+    pub(super) next: NextStep,
     /// The delay before the step.
-    pub delay: Duration,
+    pub(super) delay: Duration,
     /// Whether the end counts as a failure.
-    pub is_failure: bool,
+    pub(super) is_failure: bool,
 }
 
 impl Decision {
@@ -100,8 +84,7 @@ impl ReflectorPolicy {
     ///
     /// `streams` selects watch lists rather than lists for loading. `is_verified` lets the first watch continue without
     /// a check of the server's history.
-    #[must_use]
-    pub fn new(streams: bool, is_verified: bool) -> Self {
+    pub(super) fn new(streams: bool, is_verified: bool) -> Self {
         Self {
             backoff: Backoff::default(),
             streaming: Streaming::new(streams),
@@ -112,34 +95,22 @@ impl ReflectorPolicy {
     }
 
     /// Returns whether the next load is a watch list rather than a list.
-    #[must_use]
-    pub fn streams(&self, now: Instant) -> bool {
+    pub(super) fn streams(&self, now: Instant) -> bool {
         self.streaming.is_on(now)
     }
 
     /// Returns whether a watch may continue without a history check.
-    #[must_use]
-    pub fn is_verified(&self) -> bool {
+    pub(super) fn is_verified(&self) -> bool {
         self.is_verified
     }
 
     /// Records that the server may have another history.
-    ///
-    /// ```
-    /// use lariat::cache::ReflectorPolicy;
-    ///
-    /// let mut policy = ReflectorPolicy::new(true, true);
-    /// policy.suspect();
-    /// assert!(!policy.is_verified());
-    /// policy.loaded();
-    /// assert!(policy.is_verified(), "what was just read is known");
-    /// ```
-    pub fn suspect(&mut self) {
+    pub(super) fn suspect(&mut self) {
         self.is_verified = false;
     }
 
     /// Records that all objects were read.
-    pub fn loaded(&mut self) {
+    pub(super) fn loaded(&mut self) {
         self.is_verified = true;
         // The backoff is not reset: only a watch shows that the server works.
         (self.silent_watches, self.failed_watches) = (0, 0);
@@ -150,14 +121,13 @@ impl ReflectorPolicy {
     /// Decides about the next step after an end.
     ///
     /// `jitter` is a random number from 0 to 1 that varies the delay.
-    pub fn ended(&mut self, attempt: &Attempt, now: Instant, jitter: f64) -> Decision {
+    pub(super) fn ended(&mut self, attempt: &Attempt, now: Instant, jitter: f64) -> Decision {
         match attempt.stage {
             // The informer waits until the kind is served, so the reflector ends.
             _ if attempt.end == End::NotServed => Decision {
                 is_failure: true,
                 ..Decision::at_once(NextStep::Nothing)
             },
-            Stage::List if attempt.end == End::Complete => Decision::at_once(NextStep::Watch),
             Stage::List => self.failed(NextStep::Load, attempt.end, jitter),
             Stage::Stream => self.stream_ended(attempt.end, now, jitter),
             Stage::Watch => self.watch_ended(attempt, jitter),
@@ -263,34 +233,6 @@ impl ReflectorPolicy {
             delay: self.backoff.fail(failure_class(end), jitter),
             is_failure: true,
         }
-    }
-
-    /// Returns the state as numbers, for [`from_state`](Self::from_state).
-    #[must_use]
-    pub fn state(&self, now: Instant) -> Numbers {
-        let own = [
-            u32::from(self.is_verified),
-            self.failed_watches,
-            self.silent_watches,
-        ];
-        let (backoff, streaming) = (self.backoff.state(), self.streaming.state(now));
-        let parts = [&own[..], &backoff, &streaming];
-        parts.iter().flat_map(|part| part.iter()).copied().collect()
-    }
-
-    /// Creates a policy in a state; `None` for the state of another version of Lariat.
-    #[must_use]
-    pub fn from_state(state: &[u32], now: Instant) -> Option<Self> {
-        let (own, rest) = state.split_first_chunk::<3>()?;
-        let (backoff, rest) = rest.split_first_chunk()?;
-        let streaming = rest.try_into().ok()?;
-        Some(Self {
-            is_verified: own[0] == 1,
-            failed_watches: own[1],
-            silent_watches: own[2],
-            backoff: Backoff::of_state(*backoff),
-            streaming: Streaming::of_state(streaming, now),
-        })
     }
 
     /// Returns whether the last failed attempt was not answered.
@@ -404,26 +346,6 @@ impl Streaming {
         }
     }
 
-    /// Returns the state as numbers.
-    ///
-    /// The last one is the remaining time without watch lists, in milliseconds.
-    fn state(&self, now: Instant) -> [u32; 3] {
-        let rest = self
-            .unsupported_until
-            .map_or(Duration::ZERO, |until| until.saturating_duration_since(now));
-        let millis = u32::try_from(rest.as_millis()).unwrap_or(u32::MAX);
-        [u32::from(self.is_wanted), self.broken, millis]
-    }
-
-    fn of_state([is_wanted, broken, millis]: [u32; 3], now: Instant) -> Self {
-        let rest = Duration::from_millis(millis.into());
-        Self {
-            is_wanted: is_wanted == 1,
-            broken,
-            unsupported_until: (!rest.is_zero()).then(|| now + rest),
-        }
-    }
-
     /// Returns whether the next load is a watch list.
     fn is_on(&self, now: Instant) -> bool {
         let is_unsupported = |until: Instant| now < until;
@@ -527,35 +449,6 @@ mod tests {
         assert!(!policy.streams(now));
         policy.loaded();
         assert!(policy.streams(now));
-    }
-
-    #[test]
-    fn a_policy_continues_from_its_state() {
-        let now = tokio::time::Instant::now().into_std();
-        let mut policy = ReflectorPolicy::new(true, true);
-        let refused = End::Refused {
-            status: 429,
-            retry_after: Some(Duration::from_secs(1)),
-        };
-        decide(
-            &mut policy,
-            Stage::Stream,
-            &[End::Cut, End::NoEndMarker, refused],
-        );
-        decide(
-            &mut policy,
-            Stage::Watch,
-            &[End::Unanswered, End::Expired, End::Cut],
-        );
-        let state = policy.state(now);
-        let mut other = ReflectorPolicy::from_state(&state, now).expect("it is a state");
-        assert_eq!(other.state(now), state);
-        for ends in [[End::Cut, End::Expired], [refused, End::Unanswered]] {
-            let both = [&mut policy, &mut other];
-            let [a, b] = both.map(|policy| decide(policy, Stage::Watch, &ends));
-            assert_eq!(a, b);
-        }
-        assert!(ReflectorPolicy::from_state(&state[1..], now).is_none());
     }
 
     #[test]

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use http::Response;
 use lariat_core::{ResourceVersion, describe};
-use lariat_flight::{End, Reflected, Stage};
 use tokio::time;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span};
 
 use super::checks::Ended;
+use super::end::{End, Stage};
 use super::error::{self, ReflectorError};
 use super::intake::Intake;
 use super::page;
@@ -23,7 +23,6 @@ use super::source::{ANSWER_TIMEOUT, Source, SourceBody, SourceRequest};
 use super::span;
 use super::standstill::Standstill;
 use super::stream::SilenceLimit;
-use crate::flight::ReflectorFlight;
 use crate::publish::{Publisher, Reconnect, Segment, Trouble};
 use crate::selection::Selection;
 use crate::store::Content;
@@ -48,7 +47,6 @@ pub(crate) struct Reading {
     pub(crate) server: SharedServer,
     /// Reasons to list again: changes of the content filter, and requests.
     pub(crate) rereads: Rereads,
-    pub(crate) flight: Option<ReflectorFlight>,
 }
 
 /// Keeps the store of one kind, or one namespace of it, up to date.
@@ -137,18 +135,6 @@ impl Reflector {
 
     /// Runs until it is stopped, or the collection is not served.
     pub(crate) async fn run(mut self, stop: CancellationToken) -> Exit {
-        self.record(|reflector| Reflected::Began {
-            namespace: reflector.reading.namespace.as_deref().unwrap_or_default(),
-            streams: reflector.reading.streams,
-            verified: reflector.policy.is_verified(),
-            since: reflector.reading.resume.as_ref().map(Into::into),
-        });
-        let exit = self.run_until(stop).await;
-        self.record(|_| Reflected::Stopped {});
-        exit
-    }
-
-    async fn run_until(&mut self, stop: CancellationToken) -> Exit {
         let mut step = match self.reading.resume.take() {
             Some(since) => ReflectorStep::Watch { since },
             None => ReflectorStep::Load,
@@ -218,8 +204,7 @@ impl Reflector {
             ReflectorStep::Follow(open) => self.follow(*open).await,
             ReflectorStep::Load => match starts.admit(self.list()).await {
                 Ok(since) => {
-                    // Recorded for replays; the decision after a complete list is always a watch.
-                    self.decide(Stage::List, End::Complete);
+                    span::ended(End::Complete);
                     Ok(ReflectorStep::Watch { since })
                 }
                 Err(error) => {
@@ -240,7 +225,7 @@ impl Reflector {
     /// Lists again: another reflector found that the server has another history.
     fn read_again(&mut self) -> ReflectorStep {
         tracing::debug!(kind = %self.progress.gvk(), "the API server was restored; the kind is listed again");
-        self.suspect();
+        self.policy.suspect();
         self.progress.watch_ended();
         self.progress.reconnects(Reconnect::Failed);
         ReflectorStep::Load
@@ -255,12 +240,6 @@ impl Reflector {
         ReflectorStep::Load
     }
 
-    /// Records that the server may have another history.
-    pub(super) fn suspect(&mut self) {
-        self.policy.suspect();
-        self.record(|_| Reflected::Doubted {});
-    }
-
     /// Decides about the next step after one that was open briefly or not at all.
     pub(super) fn decide(&mut self, stage: Stage, end: End) -> Decision {
         self.decide_after(&Attempt {
@@ -273,36 +252,8 @@ impl Reflector {
 
     /// Decides about the next step.
     pub(super) fn decide_after(&mut self, attempt: &Attempt) -> Decision {
-        let (now, jitter) = (now(), fastrand::f64());
-        let Attempt {
-            stage,
-            end,
-            received,
-            lasted,
-        } = *attempt;
-        // The state before the decision and its random number are recorded, so that a replay decides alike.
-        self.record(|reflector| Reflected::Ended {
-            stage,
-            end,
-            received,
-            lasted,
-            state: reflector.policy.state(now),
-        });
-        span::ended(end);
-        let decision = self.policy.ended(attempt, now, jitter);
-        self.record(|_| Reflected::Decided {
-            next: decision.next,
-            delay: decision.delay,
-            jitter: jitter.to_bits(),
-        });
-        decision
-    }
-
-    /// Records an event of the reflector, if there is a recorder.
-    pub(super) fn record<'a>(&'a self, what: impl FnOnce(&'a Self) -> Reflected<'a>) {
-        if let Some(flight) = &self.reading.flight {
-            flight.record(what(self));
-        }
+        span::ended(attempt.end);
+        self.policy.ended(attempt, now(), fastrand::f64())
     }
 
     /// Reports a failure and the delay after it.

@@ -1,9 +1,10 @@
 //! The spans of lists and watches.
 
 use lariat_core::{Gvk, ResourceVersion};
-use lariat_flight::End;
 use tracing::Span;
 use tracing::field::{self, Empty, display};
+
+use super::end::End;
 
 /// Returns the span of a list.
 pub(super) fn list(kind: &Gvk, namespace: Option<&str>) -> Span {

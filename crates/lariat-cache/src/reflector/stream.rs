@@ -8,7 +8,6 @@ use futures::FutureExt;
 use http_body::Frame;
 use http_body_util::BodyExt;
 use lariat_core::{ResourceVersion, StrictObject, without_values};
-use lariat_flight::LineType;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::{self, Instant};
@@ -304,15 +303,6 @@ impl<'a> WatchEvent<'a> {
         match self {
             Self::Added(object) | Self::Modified(object) | Self::Deleted(object) => Some(object),
             Self::Bookmark { .. } | Self::Error(_) => None,
-        }
-    }
-
-    /// Returns the type of a line with an object, for a recording.
-    pub(super) fn line_type(&self) -> LineType {
-        match self {
-            Self::Added(_) => LineType::Added,
-            Self::Deleted(_) => LineType::Deleted,
-            _ => LineType::Modified,
         }
     }
 

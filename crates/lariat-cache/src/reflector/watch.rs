@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use http::Response;
 use lariat_core::{ResourceVersion, describe};
-use lariat_flight::{End, NextStep, Reflected, Stage};
 use tokio::task;
 use tokio::time::{self, Instant};
 use tracing::Span;
 
+use super::end::{End, NextStep, Stage};
 use super::error::ReflectorError;
 use super::policy::{self, Attempt, Decision, SHORTEST_WATCH};
 use super::position::{Cursor, OpenWatch};
@@ -35,9 +35,6 @@ const REST: Duration = Duration::from_secs(1);
 impl Reflector {
     /// Watches from a version until the watch ends.
     pub(super) async fn watch(&mut self, since: ResourceVersion) -> Result<ReflectorStep, Failure> {
-        self.record(|_| Reflected::WatchBegan {
-            since: (&since).into(),
-        });
         let timeout = watch_timeout();
         let request = self.request(self.queries.watch(&since, timeout), true);
         let starts = self.reading.server.starts.clone();
@@ -85,7 +82,6 @@ impl Reflector {
     ///
     /// If the server does not support that, or sends no end marker, lists are used for a while.
     pub(super) async fn stream(&mut self) -> Result<ReflectorStep, Failure> {
-        self.record(|_| Reflected::StreamBegan {});
         let timeout = watch_timeout();
         // Before the request: the answer need not contain a write that was concurrent with it.
         let loading = self.begin_loading();

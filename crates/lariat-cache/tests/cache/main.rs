@@ -23,7 +23,6 @@ mod factory;
 mod faults;
 #[cfg(unix)]
 mod fences;
-mod flight;
 mod gates;
 mod history;
 mod identity;

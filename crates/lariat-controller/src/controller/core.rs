@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use lariat_cache::{CachedObject, Informer, Subscription};
 use lariat_core::{Cause, Gvk, ObjectKey, TableSize};
-use lariat_flight::{Controlled, Recorder};
 use lariat_lease::Leadership;
 use lariat_queue::{Add, Lanes as Due, Priority};
 use parking_lot::Mutex;
@@ -23,7 +22,6 @@ use super::shards::OwnKeys;
 use crate::clients::CallClients;
 use crate::current::{self, Caller};
 use crate::enqueue::{Enqueue, EnqueueError};
-use crate::flight::ControllerFlight;
 use crate::handler::CallKind;
 use crate::hot_loop::Detector;
 use crate::lane::{GIVEN_UP, Lane, LaneList, Lanes, Limit, Waiting};
@@ -52,7 +50,6 @@ pub(crate) struct ControllerCore {
     failures: Failures,
     /// Shared with the watchdog, weakly.
     activity: Arc<Activity>,
-    flight: Option<ControllerFlight>,
     detector: Arc<Detector>,
     options: ControllerOptions,
     own_keys: OwnKeys,
@@ -71,14 +68,11 @@ impl ControllerCore {
         clients: CallClients,
         options: ControllerOptions,
         runs: Arc<AtomicU64>,
-        flight: Option<Recorder>,
     ) -> Self {
         let gvk = informer.gvk().clone();
         let activity = Arc::new(Activity::new(gvk.clone()));
-        let (ageing, fair) = options.turns();
-        let flight = flight.map(|recorder| ControllerFlight::new(recorder, &gvk, ageing, fair));
-        let queue = options.queue(flight.as_ref());
-        let lanes = Arc::new(Lanes::new(flight.clone()));
+        let queue = options.queue();
+        let lanes = Arc::<Lanes>::default();
         let failures = Failures::new(gvk.clone());
         let detector = Arc::new(Detector::new(gvk.clone(), options.hot_loop_options()));
         let own_keys = OwnKeys::new(&informer, options.shards.clone());
@@ -110,7 +104,6 @@ impl ControllerCore {
             history: History::new(options.runs_remembered()),
             failures,
             activity,
-            flight,
             detector,
             options,
             own_keys,
@@ -162,10 +155,6 @@ impl ControllerCore {
 
     pub(crate) fn activity(&self) -> &Arc<Activity> {
         &self.activity
-    }
-
-    pub(super) fn flight(&self) -> Option<&ControllerFlight> {
-        self.flight.as_ref()
     }
 
     pub(crate) fn detector(&self) -> &Detector {
@@ -415,13 +404,6 @@ impl ControllerCore {
     /// Records the number of running workers; zero when they have ended.
     pub(crate) fn set_working(&self, workers: usize) {
         self.working.store(workers, Ordering::Relaxed);
-        if let Some(flight) = &self.flight {
-            let workers = u32::try_from(workers).unwrap_or(u32::MAX);
-            flight.record(match workers {
-                0 => Controlled::Stopped {},
-                workers => Controlled::Started { workers },
-            });
-        }
     }
 
     /// Returns the counters of a handler.

@@ -8,7 +8,6 @@ use lariat_core::ObjectKey;
 use lariat_lease::{Leadership, Shards};
 use lariat_queue::{Ageing, QueueBuilder, RateLimiter, WorkQueue, group};
 
-use crate::flight::ControllerFlight;
 use crate::handler::{HandlerOptions, Resync};
 use crate::hot_loop::HotLoopOptions;
 use crate::payload::Queue;
@@ -248,28 +247,17 @@ impl ControllerOptions {
         self.hot_loops.clone().unwrap_or_default()
     }
 
-    /// Returns the ageing of low priorities, and whether namespaces take turns.
-    pub(super) fn turns(&self) -> (Ageing, bool) {
-        let ageing = self.ageing.unwrap_or_default();
-        (ageing, self.fair_namespaces == Some(true))
-    }
-
     /// Creates the work queue of one controller.
-    pub(super) fn queue(&self, flight: Option<&ControllerFlight>) -> Queue {
-        let (ageing, fair) = self.turns();
+    pub(super) fn queue(&self) -> Queue {
+        let ageing = self.ageing.unwrap_or_default();
         let mut builder = WorkQueue::<ObjectKey>::builder().ageing(ageing);
         if let Some(limiter) = &self.limiter {
             builder = limiter(builder);
         }
-        if fair {
+        if self.fair_namespaces == Some(true) {
             builder = builder.fair_by(|key: &ObjectKey| group(&key.namespace()));
         }
-        let Some(flight) = flight else {
-            // Without a recorder the queue calls no tap at all.
-            return builder.build();
-        };
-        flight.opened();
-        builder.build_tapped(flight.clone())
+        builder.build()
     }
 }
 

@@ -21,7 +21,6 @@ use super::core::ControllerCore;
 use super::guard::{Answer, guarded};
 use super::history::{CallRecord, RunRecord};
 use super::verdict::{EndedCall, Report};
-use crate::flight::CallOf;
 use crate::handler::{Call, CallKind, Decoded};
 use crate::hot_loop::ChainRun;
 use crate::lane::{Admission, Lane, LaneList, Waiting};
@@ -240,9 +239,6 @@ impl Runner<'_> {
             }
             Ok(Newest::Known(object)) => {
                 let call = self.make_call(lane, object, failures);
-                if let Some(flight) = self.core.flight() {
-                    flight.call_began(self.call_of(lane), failures.saturating_add(1));
-                }
                 let caller = call.caller();
                 guarded(call, caller).await
             }
@@ -269,19 +265,7 @@ impl Runner<'_> {
         };
         let (verdict, record) = ended.judge(answer.result, || self.newest());
         self.calls.push(record);
-        if let Some(flight) = self.core.flight() {
-            flight.call_ended(self.call_of(lane), report.ended, report.took, &verdict);
-        }
         Some(verdict)
-    }
-
-    fn call_of<'a>(&'a self, lane: &'a Lane) -> CallOf<'a> {
-        CallOf {
-            run: self.number,
-            key: self.work.key(),
-            lane: lane.id(),
-            handler: lane.name(),
-        }
     }
 
     fn make_call(

@@ -178,11 +178,8 @@ impl Slot {
             gate: Arc::clone(&self.gate),
         };
         let (options, runs) = (self.options.clone(), Arc::clone(&self.runs));
-        let flight = self.caches.flight().cloned();
         let informer = self.informer();
-        let made = Arc::new(ControllerCore::new(
-            informer, clients, options, runs, flight,
-        ));
+        let made = Arc::new(ControllerCore::new(informer, clients, options, runs));
         let (core, is_new) = {
             let mut state = self.state.lock();
             match &state.core {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
-use lariat_cache::{CacheFactoryBuilder, FlightRecorder, MissingKind, SharedCacheFactory};
+use lariat_cache::{CacheFactoryBuilder, MissingKind, SharedCacheFactory};
 use lariat_core::Gvk;
 use lariat_lease::{Elector, Lease, RingMember, Sharding};
 
@@ -238,28 +238,6 @@ impl FactoryBuilder {
             Err(error) => Election::Invalid(error),
         });
         self
-    }
-
-    /// Records what caches, queues and handlers do in a file of fixed size.
-    ///
-    /// By default nothing is recorded.
-    ///
-    /// After a crash or a kill, the file shows the last changes, queue operations and calls; `lariat replay FILE`
-    /// prints them. It does not contain object contents, labels, annotations or error texts. `docs/flight-recorder.md`
-    /// describes the file and the cost of a record.
-    ///
-    /// ```no_run
-    /// use lariat::cache::FlightRecorder;
-    /// use lariat::SharedControllerFactory;
-    ///
-    /// # fn example(client: kube::Client) {
-    /// let factory = SharedControllerFactory::builder(client)
-    ///     .flight_recorder(FlightRecorder::file("/var/run/op.flight").bytes(8 << 20))
-    ///     .build();
-    /// # let _ = factory; }
-    /// ```
-    pub fn flight_recorder(self, recorder: FlightRecorder) -> Self {
-        self.caches(|caches| caches.flight_recorder(recorder))
     }
 
     /// Configures the caches as a whole.

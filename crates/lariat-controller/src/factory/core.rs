@@ -6,7 +6,6 @@ use std::sync::{Arc, Weak};
 use dashmap::DashMap;
 use lariat_cache::{SharedCacheFactory, WriteGate};
 use lariat_core::Gvk;
-use lariat_flight::{FactoryStep, Record};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
@@ -110,14 +109,6 @@ impl FactoryCore {
     pub(super) fn has_handlers(&self, state: &FactoryState) -> bool {
         let cores = self.slots().into_iter().filter_map(|slot| slot.in_use());
         !state.followers.is_empty() || cores.into_iter().any(|core| !core.is_unused())
-    }
-
-    /// Records a start or a stop in the flight recorder, if there is one.
-    pub(super) fn record(&self, step: FactoryStep, workers: Option<usize>) {
-        if let Some(flight) = self.caches.flight() {
-            let workers = workers.and_then(|workers| u32::try_from(workers).ok());
-            flight.record(&Record::Factory { step, workers });
-        }
     }
 }
 

@@ -4,7 +4,6 @@ use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;
 
-use lariat_flight::FactoryStep;
 use lariat_lease::LeaseError;
 use tokio::sync::{oneshot, watch};
 use tokio::time;
@@ -106,8 +105,6 @@ impl SharedControllerFactory {
         }
         let mut run = FactoryRun::new(workers, &core.options, &core.watched);
         let stopped = run.stopping.drain.clone();
-        let default = core.options.default_workers();
-        core.record(FactoryStep::Started, workers.or(default));
         let (synced, start) = oneshot::channel();
         // Before any controller is spawned: a controller reads its abort token, which is the election's, when it is
         // spawned.
@@ -273,7 +270,6 @@ impl SharedControllerFactory {
         let Some(run) = run else {
             return Ok(());
         };
-        self.core.record(FactoryStep::Stopping, None);
         self.core.phase.send_replace(FactoryPhase::Stopping);
         let _stopped = PublishStopped(&self.core.phase);
         // Before the caches stop: it notes which of them are synced.
@@ -282,9 +278,6 @@ impl SharedControllerFactory {
         // long. The first poll of the run's stop begins the drain.
         let drained = run.stop(self.core.options.grace_period);
         let (stopped, ()) = tokio::join!(drained, self.core.caches.stop());
-        self.core.record(FactoryStep::Stopped, None);
-        // Only now: the drained calls were recorded after the caches had stopped.
-        self.core.caches.flush_flight().await;
         stopped
     }
 

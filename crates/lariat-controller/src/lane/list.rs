@@ -12,7 +12,6 @@ use tokio::sync::Notify;
 
 use super::Lane;
 use crate::error::{NO_HANDLERS, RegisterError};
-use crate::flight::ControllerFlight;
 use crate::status::HandlerStatus;
 use crate::totals::Totals;
 
@@ -27,7 +26,6 @@ pub(crate) struct Lanes {
     changed: Notify,
     /// The totals of removed lanes.
     gone: Arc<Mutex<Totals>>,
-    flight: Option<ControllerFlight>,
 }
 
 /// A snapshot of the lanes, in the order of registration.
@@ -145,13 +143,6 @@ impl Deref for LaneList {
 }
 
 impl Lanes {
-    pub(crate) fn new(flight: Option<ControllerFlight>) -> Self {
-        Self {
-            flight,
-            ..Self::default()
-        }
-    }
-
     pub(crate) fn list(&self) -> LaneList {
         self.list.read().clone()
     }
@@ -193,9 +184,6 @@ impl Lanes {
     pub(crate) fn add(&self, lane: &Arc<Lane>) {
         let mut list = self.list.write();
         *list = LaneList::new(list.iter().chain([lane]).cloned().collect());
-        if let Some(flight) = &self.flight {
-            flight.registered(lane.id(), lane.name());
-        }
         drop(list);
         self.changed.notify_waiters();
     }
@@ -231,9 +219,6 @@ impl Lanes {
             lane.close();
             // Under the lock of the list, so that `status` counts the lane exactly once: as present, or as removed.
             lane.leave(&self.gone);
-            if let Some(flight) = &self.flight {
-                flight.deregistered(lane.id(), lane.name());
-            }
         }
         // The old list may hold the last reference to a handler, so it is dropped after unlocking.
         let before = std::mem::replace(&mut *list, LaneList::new(rest.into()));

@@ -1,5 +1,6 @@
 //! Keys that handlers have given up, and keys that leave a member while its handler fails for them.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -253,14 +254,16 @@ async fn given_up_keys_count_again_after_a_stop_and_a_start() {
 
 #[tokio::test(start_paused = true)]
 async fn new_process_gives_the_same_keys_up_after_its_initial_list() {
-    let folder = crate::flight::Folder::new();
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("given-up-by-new-process");
+    // Of an earlier run of this test.
+    let _ = std::fs::remove_dir_all(&folder);
     let bench = Bench::new().await;
     create(&bench, "a", "terminal").await;
     for run in 0..3 {
         // The second and the third run find the objects of the run before on disk.
         let builder = SharedControllerFactory::builder(bench.cluster.client());
         let factory = builder
-            .caches(|caches| caches.warm_restart(folder.path()))
+            .caches(|caches| caches.warm_restart(&folder))
             .build();
         let maps = factory.for_object::<ConfigMap>();
         let (calls, handler) = crate::bench::recorder(obey);

@@ -15,7 +15,6 @@ mod enqueueing;
 mod factory;
 mod failing;
 mod fencing;
-mod flight;
 mod gates;
 mod giving_up;
 mod guarantees;
