@@ -94,10 +94,7 @@ pub(crate) fn parse(
             let settled = options.settle_query();
             settled.map_err(|text| refused("query", text))?;
         }
-        Command::New(_)
-        | Command::Add(_)
-        | Command::Crd(_)
-        | Command::Completions(_) => {}
+        Command::New(_) | Command::Add(_) | Command::Crd(_) | Command::Completions(_) => {}
     }
     Ok(command)
 }
