@@ -4,7 +4,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use crate::core::{Ageing, Group, QueueCore};
-use crate::{Payload, RateLimiter, Tap, WorkQueue, lasso_default};
+use crate::{Payload, RateLimiter, WorkQueue, lasso_default};
 
 /// Configures a [`WorkQueue`].
 ///
@@ -115,28 +115,11 @@ impl<K> QueueBuilder<K> {
     where
         K: Eq + Hash + Clone + 'static,
     {
-        self.build_with(None)
-    }
-
-    /// Creates the queue with a [`Tap`] that observes every step.
-    #[must_use]
-    pub fn build_tapped<P: Payload + Clone>(self, tap: impl Tap<K, P> + 'static) -> WorkQueue<K, P>
-    where
-        K: Eq + Hash + Clone + 'static,
-    {
-        self.build_with(Some(Box::new(tap)))
-    }
-
-    /// Creates the queue, with or without a tap.
-    fn build_with<P: Payload + Clone>(self, tap: Option<Box<dyn Tap<K, P>>>) -> WorkQueue<K, P>
-    where
-        K: Eq + Hash + Clone + 'static,
-    {
         let core = match self.group {
             Some(group) => QueueCore::fair(self.ageing, group),
             None => QueueCore::new(self.ageing),
         };
-        WorkQueue::from_parts(core, self.limiter, tap)
+        WorkQueue::from_parts(core, self.limiter)
     }
 }
 

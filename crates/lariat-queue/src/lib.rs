@@ -17,7 +17,7 @@
 //! - [`Add`] describes an add: the lanes, the delay, the [`Priority`], the payload.
 //! - [`WorkQueue`] is the queue that producers and workers share, [`Work`] a key that a worker is processing.
 //! - [`Verdict`] is the result of a lane, and a [`RateLimiter`] computes the delay of a retry.
-//! - [`QueueStats`], [`QueueSnapshot`] and [`Tap`] show what a queue does.
+//! - [`QueueStats`] and [`QueueSnapshot`] show the state of a queue.
 //! - [`QueueCore`] is the state machine below, in which time is a parameter.
 //!
 //! ```
@@ -46,7 +46,6 @@ mod queue;
 mod queued;
 mod shared;
 mod stats;
-mod tap;
 
 pub use add::{Add, LaneId, Lanes, Payload, Priority};
 pub use builder::{QueueBuilder, group};
@@ -58,4 +57,3 @@ pub use limiter::{
 pub use queue::{Work, WorkQueue};
 pub use queued::{KeyState, QueueSnapshot, QueuedKey, QueuedLane};
 pub use stats::{Histogram, QueueMemory, QueueStats};
-pub use tap::{QueueStep, Request, Tap};

@@ -11,8 +11,8 @@ use crate::core::{Item, QueueCore, Verdict};
 use crate::limiter::delay_of;
 use crate::shared::{SharedQueue, Verdicts, Waiting, now, wake_one};
 use crate::{
-    Add, LaneId, Lanes, Payload, Priority, QueueMemory, QueueSnapshot, QueueStats, QueueStep,
-    QueuedKey, RateLimiter, Tap,
+    Add, LaneId, Lanes, Payload, Priority, QueueMemory, QueueSnapshot, QueueStats, QueuedKey,
+    RateLimiter,
 };
 
 /// A work queue that producers and workers share; clones share one queue.
@@ -44,13 +44,9 @@ pub struct WorkQueue<K: Eq + Hash + Clone, P: Payload + Clone = ()> {
 
 impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     /// Creates a queue around a core.
-    pub(crate) fn from_parts(
-        core: QueueCore<K, P>,
-        limiter: Box<dyn RateLimiter>,
-        tap: Option<Box<dyn Tap<K, P>>>,
-    ) -> Self {
+    pub(crate) fn from_parts(core: QueueCore<K, P>, limiter: Box<dyn RateLimiter>) -> Self {
         Self {
-            shared: Arc::new(SharedQueue::new(core, limiter, tap)),
+            shared: Arc::new(SharedQueue::new(core, limiter)),
         }
     }
 
@@ -70,12 +66,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     pub fn add(&self, key: K, add: Add<P>) {
         let hash = self.shared.hasher.hash(&key);
         let mut state = self.shared.lock_as_producer();
-        // Without a tap, the clock is read only if the add changes more than the payload.
-        let at = state.tap.is_some().then(now);
-        if let Some(at) = at {
-            state.show_add(at, &key, &add, None);
-        }
-        let now = || at.unwrap_or_else(now);
+        // The clock is read only if the add changes more than the payload.
         if let Some(now) = state.core.add_lazily(key, hash, add, now) {
             wake_one(state, now);
         }
@@ -98,7 +89,6 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
         let adds: Vec<_> = adds.into_iter().map(hashed).collect();
         self.shared.change(|state, now| {
             for ((hash, key), add) in adds {
-                state.show_add(now, &key, &add, None);
                 state.core.add_lazily(key, hash, add, || now);
             }
         });
@@ -121,15 +111,9 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     /// ```
     pub fn add_rate_limited(&self, key: K, add: Add<P>) {
         self.shared.change(|state, now| {
-            // The tap must report the delay that the limiter chose, which is known only after the key has been moved
-            // into the core.
-            let shown = state.tap.is_some().then(|| (key.clone(), add.clone()));
-            let (limiter, mut limited) = (&mut state.limiter, None);
-            let delay = |failures| *limited.insert(delay_of(&mut **limiter, failures, now));
+            let limiter = &mut state.limiter;
+            let delay = |failures| delay_of(&mut **limiter, failures, now);
             state.core.add_failed(key, add, delay, now);
-            if let Some((key, add)) = shown {
-                state.show_add(now, &key, &add, limited);
-            }
         });
     }
 
@@ -158,7 +142,6 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     pub fn forget(&self, key: &K, lane: LaneId) {
         let mut state = self.shared.state.lock();
         state.core.forget(key, lane);
-        state.show(now, || QueueStep::Forget { key, lane });
     }
 
     /// Waits for the next key; returns `None` once the queue has ended.
@@ -221,7 +204,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
         if let Some(waiting) = woken {
             waiting.leave(&mut state);
         }
-        if let Some(item) = state.get(now) {
+        if let Some(item) = state.core.get(now) {
             // `wake_one` wakes one worker, however many keys were added. So each worker that gets a key wakes the next
             // one if there are more, or if the timer has no owner now.
             wake_one(state, now);
@@ -238,7 +221,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     #[must_use]
     pub fn try_get(&self) -> Option<Work<K, P>> {
         let now = now();
-        let item = self.shared.lock_as_worker().get(now)?;
+        let item = self.shared.lock_as_worker().core.get(now)?;
         Some(self.work(item))
     }
 
@@ -269,18 +252,12 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     /// assert_eq!(*queue.try_get().expect("the drain has ended").key(), "pod-b");
     /// ```
     pub fn drain(&self) {
-        self.shared.change(|state, now| {
-            state.core.drain(now);
-            state.show(|| now, || QueueStep::Drain);
-        });
+        self.shared.change(|state, now| state.core.drain(now));
     }
 
     /// Ends a drain and queues the keys that became due during it, in that order.
     pub fn resume(&self) {
-        self.shared.change(|state, now| {
-            state.core.resume();
-            state.show(|| now, || QueueStep::Resume);
-        });
+        self.shared.change(|state, _| state.core.resume());
     }
 
     /// Refuses further adds and drops delayed keys: client-go's `ShutDown`.
@@ -300,7 +277,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     /// # }
     /// ```
     pub fn shut_down(&self) {
-        self.end(QueueStep::ShutDown { now: false }, QueueCore::shut_down);
+        self.end(QueueCore::shut_down);
     }
 
     /// Refuses further adds and drops all keys: controller-runtime's `ShutDown`.
@@ -308,7 +285,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     /// Keys in processing are dropped when their workers return them. Once all have been returned, [`get`](Self::get)
     /// returns `None`.
     pub fn shut_down_now(&self) {
-        self.end(QueueStep::ShutDown { now: true }, QueueCore::shut_down_now);
+        self.end(QueueCore::shut_down_now);
     }
 
     /// Shuts down and waits until all ready keys have been processed.
@@ -338,7 +315,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     /// # }
     /// ```
     pub async fn shut_down_with_drain(&self) {
-        let own = self.end(QueueStep::ShutDown { now: false }, QueueCore::shut_down);
+        let own = self.end(QueueCore::shut_down);
         self.shared.wait_for(own).await;
     }
 
@@ -346,15 +323,13 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     ///
     /// A call of [`shut_down_with_drain`](Self::shut_down_with_drain) that still waits returns.
     pub fn reopen(&self) {
-        self.end(QueueStep::Reopen, QueueCore::reopen);
+        self.end(QueueCore::reopen);
     }
 
     /// Shuts down or reopens the queue; returns the number of this change.
-    fn end(&self, step: QueueStep<'_, K, P>, how: fn(&mut QueueCore<K, P>)) -> u64 {
-        let number = self.shared.change(|state, now| {
+    fn end(&self, how: fn(&mut QueueCore<K, P>)) -> u64 {
+        let number = self.shared.change(|state, _| {
             how(&mut state.core);
-            state.show(|| now, || step);
-            state.show_empty(now);
             state.shutdowns += 1;
             state.shutdowns
         });
@@ -443,10 +418,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     pub fn stats(&self) -> QueueStats {
         let now = now();
         let mut state = self.shared.state.lock();
-        let before = state.core.released();
-        let stats = state.core.stats(now);
-        state.show_release(before, now);
-        stats
+        state.core.stats(now)
     }
 }
 
@@ -611,7 +583,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Work<K, P> {
         };
         let now = now();
         let mut state = self.queue.shared.lock_as_worker();
-        state.done(&item, verdicts, now);
+        state.core.done(item.slot, item.priority, verdicts, now);
         self.queue.shared.wake(state, now);
     }
 
@@ -641,8 +613,8 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Work<K, P> {
         let item = self.item.take()?;
         let now = now();
         let mut state = self.queue.shared.lock_as_worker();
-        state.done(&item, verdicts, now);
-        self.item = state.get(now);
+        state.core.done(item.slot, item.priority, verdicts, now);
+        self.item = state.core.get(now);
         self.queue.shared.wake(state, now);
         self.item.is_some().then_some(self)
     }
@@ -686,9 +658,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Drop for Work<K, P> {
     fn drop(&mut self) {
         if let Some(item) = self.item.take() {
             self.queue.shared.change(|state, now| {
-                state.show(|| now, || QueueStep::GiveBack { key: &item.key });
                 state.core.give_back(item, now);
-                state.show_empty(now);
             });
         }
     }

@@ -10,15 +10,15 @@ use std::hash::Hash;
 use std::hint;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 use tokio::sync::Notify;
 use tokio::time;
 
-use crate::core::{Hasher, Item, QueueCore, Verdict};
-use crate::{Add, LaneId, Payload, QueueStep, RateLimiter, Tap};
+use crate::core::{Hasher, QueueCore, Verdict};
+use crate::{LaneId, Payload, RateLimiter};
 
 /// How often a worker tries the lock before it blocks: some microseconds.
 const WORKER_SPINS: u32 = 256;
@@ -54,17 +54,11 @@ pub(crate) struct QueueState<K, P> {
     ///
     /// A wait for a shutdown ends when the number changes.
     pub(crate) shutdowns: u64,
-    /// The observer of the steps.
-    pub(crate) tap: Option<Box<dyn Tap<K, P>>>,
 }
 
 impl<K: Eq + Hash + Clone, P: Payload + Clone> SharedQueue<K, P> {
     /// Creates the shared state around a core.
-    pub(crate) fn new(
-        core: QueueCore<K, P>,
-        limiter: Box<dyn RateLimiter>,
-        tap: Option<Box<dyn Tap<K, P>>>,
-    ) -> Self {
+    pub(crate) fn new(core: QueueCore<K, P>, limiter: Box<dyn RateLimiter>) -> Self {
         let hasher = core.hasher().clone();
         let state = QueueState {
             core,
@@ -72,7 +66,6 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> SharedQueue<K, P> {
             waiters: Waiters::default(),
             timer: None,
             shutdowns: 0,
-            tap,
         };
         Self {
             hasher,
@@ -164,28 +157,6 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> SharedQueue<K, P> {
 pub(crate) type Verdicts<P> = SmallVec<[(LaneId, Verdict<P>); 2]>;
 
 impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueState<K, P> {
-    /// Gets a key and reports it to the tap; delays may end even if no key is ready.
-    pub(crate) fn get(&mut self, now: Instant) -> Option<Item<K, P>> {
-        let before = self.core.released();
-        let item = self.core.get(now);
-        match &item {
-            Some(item) => self.show(|| now, || QueueStep::Get(item)),
-            None => self.show_release(before, now),
-        }
-        item
-    }
-
-    /// Returns a finished key to the core and reports it to the tap.
-    pub(crate) fn done(&mut self, item: &Item<K, P>, verdicts: Verdicts<P>, now: Instant) {
-        let done = || QueueStep::Done {
-            key: &item.key,
-            verdicts: &verdicts,
-        };
-        self.show(|| now, done);
-        self.core.done(item.slot, item.priority, verdicts, now);
-        self.show_empty(now);
-    }
-
     /// Registers a waiting worker, with the timer if no other owns it for the deadline.
     pub(crate) fn join(&mut self) -> (u32, Option<Instant>) {
         let number = self.waiters.join();
@@ -195,47 +166,6 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueState<K, P> {
             self.timer = Some((at, number));
         }
         (number, deadline)
-    }
-
-    /// Reports a step to the tap, if there is one.
-    pub(crate) fn show<'a>(
-        &self,
-        at: impl FnOnce() -> Instant,
-        step: impl FnOnce() -> QueueStep<'a, K, P>,
-    ) where
-        K: 'a,
-        P: 'a,
-    {
-        if let Some(tap) = &self.tap {
-            tap.step(at(), &step());
-        }
-    }
-
-    /// Reports an add to the tap.
-    pub(crate) fn show_add(&self, at: Instant, key: &K, add: &Add<P>, limited: Option<Duration>) {
-        self.show(
-            || at,
-            || QueueStep::Add {
-                key,
-                request: add.into(),
-                limited,
-                group: self.core.group_of(key),
-            },
-        );
-    }
-
-    /// Reports to the tap that delays ended since the count was `before`.
-    pub(crate) fn show_release(&self, before: u64, at: Instant) {
-        if self.core.released() != before {
-            self.show(|| at, || QueueStep::Release);
-        }
-    }
-
-    /// Reports to the tap that the queue has become like a new one, if it has.
-    pub(crate) fn show_empty(&self, at: Instant) {
-        if self.tap.is_some() && self.core.is_like_new() {
-            self.show(|| at, || QueueStep::Emptied);
-        }
     }
 
     /// Unregisters a waiting worker and its timer.
@@ -268,9 +198,7 @@ pub(crate) fn wake_one<K: Eq + Hash + Clone, P: Payload + Clone>(
     // The owner of the timer is woken last among several idle workers: it would give up the timer, and another worker
     // would have to take it over.
     let watcher = state.timer.map(|(_, waiter)| waiter);
-    let released = state.core.released();
     let has_ready = state.core.has_ready(now);
-    state.show_release(released, now);
     // At most one worker is woken here, and it wakes the next one if there are more keys. Waking all would let them
     // contend for this lock.
     let waker = if has_ready {

@@ -62,8 +62,6 @@ pub struct QueueCore<K, P> {
     is_read_ahead: usize,
     /// The totals for the metrics.
     pub(super) counters: Counters,
-    /// How many delays have ended since the queue was created.
-    pub(super) released: u64,
 }
 
 /// How many delays one call of `get`, `has_ready` or `stats` may end.
@@ -98,7 +96,6 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             dropping: false,
             is_read_ahead: 0,
             counters: Counters::default(),
-            released: 0,
         }
     }
 
@@ -442,26 +439,6 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ready.is_empty()
-    }
-
-    /// Returns how many delays have ended since the queue was created.
-    pub(crate) fn released(&self) -> u64 {
-        self.released
-    }
-
-    /// Returns whether the queue contains nothing and behaves like a new one.
-    ///
-    /// A recording can begin at such a moment. With fair queuing, stale tickets still influence the order of groups.
-    pub(crate) fn is_like_new(&self) -> bool {
-        let is_clear = || self.group.is_none() || self.ready.is_clear();
-        let is_ending = self.draining || self.shutting_down;
-        self.entries.len() == 0 && !is_ending && is_clear()
-    }
-
-    /// Returns the group of a key; `None` without fair queuing.
-    pub(crate) fn group_of(&self, key: &K) -> Option<u64> {
-        let group = self.group.as_ref()?;
-        Some(group_of(Some(group), key))
     }
 
     /// Returns the ready keys, in no particular order.

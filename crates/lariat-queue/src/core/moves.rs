@@ -115,7 +115,6 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             // The deadline is stale if its lane ran early, or if the slot belongs to another key by now.
             let slotted = self.entries.get(slot);
             if slotted.is_some_and(|slotted| slotted.value.has_delay(deadline)) {
-                self.released += 1;
                 // The key has been due since its deadline, not since a worker noticed it.
                 self.note_dirty(slot, deadline.at);
                 // Other lanes of the key may become due along with this one. Their deadlines are still in the heap, and

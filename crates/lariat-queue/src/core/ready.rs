@@ -271,13 +271,6 @@ impl Ready {
         most.sum()
     }
 
-    /// Returns whether there are no tickets, not even stale ones.
-    ///
-    /// With fair queuing, a stale ticket keeps its group's position in the round robin.
-    pub(super) fn is_clear(&self) -> bool {
-        self.levels.iter().all(|level| level.line.len() == 0)
-    }
-
     /// Returns the number of ready keys of each level, the highest priority first.
     pub(super) fn depths(&self) -> [usize; Priority::LEVELS] {
         std::array::from_fn(|level| self.levels[level].valid)
