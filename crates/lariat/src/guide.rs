@@ -32,7 +32,6 @@ guide!(migrating_from_lasso, "migrating-from-lasso.md");
 guide!(migrating_from_kooper, "migrating-from-kooper.md");
 guide!(metrics, "metrics.md");
 guide!(tracing, "tracing.md");
-guide!(flight_recorder, "flight-recorder.md");
 guide!(simulator, "simulator.md");
 guide!(conformance, "conformance.md");
 guide!(upgrading, "upgrading.md");
