@@ -91,16 +91,22 @@ async fn the_api_server_converts_through_the_hub() {
         ensure!(server.applied().await, "the server has stopped");
         let old: Api<v1::Gauge> = Api::namespaced(env.client.clone(), &env.namespace);
         let new: Api<v2::Gauge> = Api::namespaced(env.client.clone(), &env.namespace);
+        let untyped = |kind: &ApiResource| -> Api<DynamicObject> {
+            Api::namespaced_with(env.client.clone(), &env.namespace, kind)
+        };
+        let untyped_old = untyped(&ApiResource::erase::<v1::Gauge>(&()));
+        let untyped_new = untyped(&ApiResource::erase::<v2::Gauge>(&()));
         let params = PostParams::default();
         let mut gauge = v1::Gauge::new("a", v1::GaugeSpec { size: 3 });
         gauge.metadata.labels = Some([("a".to_owned(), "b".to_owned())].into());
         lariat_integration::eventually(async || {
             let odd = v1::Gauge::new("b", v1::GaugeSpec { size: 13 });
-            let created = old.create(&params, &odd).await;
-            // Until the API server has seen the webhook, it stores the object as it is, as v2. Afterwards only v2 can be
-            // deleted, without a conversion.
+            let odd = serde_json::from_value(serde_json::to_value(odd)?)?;
+            let created = untyped_old.create(&params, &odd).await;
+            // Until the API server has seen the webhook, it stores the object as v2 without its size, which v1 requires.
+            // Afterwards it can be deleted as v2 alone, without a conversion.
             if created.is_ok() {
-                new.delete("b", &DeleteParams::default()).await?;
+                untyped_new.delete("b", &DeleteParams::default()).await?;
             }
             let status = refused(created)?;
             ensure!(status.message.contains("13 is no width"), "{status:?}");
@@ -117,13 +123,8 @@ async fn the_api_server_converts_through_the_hub() {
         ensure!(sizes == [3, 4], "{sizes:?}");
         server.shutdown().await;
         // The objects are deleted with their definition, which asks for no conversion of its own.
-        let dynamic: Api<DynamicObject> = Api::namespaced_with(
-            env.client.clone(),
-            &env.namespace,
-            &ApiResource::erase::<v2::Gauge>(&()),
-        );
         for name in ["a", "c"] {
-            dynamic.delete(name, &DeleteParams::default()).await?;
+            untyped_new.delete(name, &DeleteParams::default()).await?;
         }
         Ok(())
     })
