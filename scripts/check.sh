@@ -27,6 +27,9 @@ export RUSTFLAGS=
 for features in "" operator fleet rustls-tls cluster metrics console "console operator" logging otlp sim sql sql-http sql-postgres webhook "webhook metrics"; do
     cargo check --quiet --package lariat --no-default-features --features "$features"
 done
+for features in "" rustls-tls; do
+    cargo check --quiet --package lariat-client --no-default-features --features "$features"
+done
 for features in "" rustls-tls kube-runtime; do
     cargo check --quiet --package lariat-cache --no-default-features --features "$features"
 done

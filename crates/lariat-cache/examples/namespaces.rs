@@ -25,7 +25,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let names: Vec<String> = (0..count.parse()?)
         .map(|number| format!("many-{number}"))
         .collect();
-    let client = lariat_cache::connect().await?;
+    let client = lariat_client::connect().await?;
     if mode == "make" {
         return make(client, &names).await;
     }

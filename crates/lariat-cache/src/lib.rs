@@ -34,8 +34,6 @@
 //! | `rustls-tls` | TLS, and with it HTTP/2, by rustls and ring |
 //! | `kube-runtime` | `Informer::watcher_events` and `Informer::feed`, for code written for kube-rs |
 
-mod requests;
-
 mod client;
 mod mapper;
 
@@ -61,15 +59,12 @@ mod warm;
 
 pub use cache::Cache;
 pub use client::{
-    ClientIdentity, ConnectError, FollowedBy, GateDecision, Http2, IdentityError, KindClient,
-    PendingWrite, SharedClientFactory, WriteGate, WriteReceipt, WriteResult, WriteVerb, connect,
-    from_config, from_kubeconfig, from_kubeconfig_file, from_kubeconfig_text, is_missing,
-    is_too_large, retry_after,
+    FollowedBy, GateDecision, KindClient, PendingWrite, SharedClientFactory, WriteGate,
+    WriteReceipt, WriteResult, WriteVerb,
 };
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing {
-    pub use crate::client::fuzzing::*;
     pub use crate::reflector::fuzzing::*;
 }
 
@@ -77,6 +72,9 @@ pub use content_filter::ContentFilter;
 pub use error::{SyncError, Unsynced};
 pub use factory::{CacheFactoryBuilder, SharedCacheFactory};
 pub use informer::{Changes, Informer, LoadError, RefreshError};
+/// Who requests say they come from, and how they ended.
+#[doc(no_inline)]
+pub use lariat_client::{ClientIdentity, IdentityError, RequestCount, RequestStatus, RequestTimes};
 pub use lariat_seal::Sealing;
 pub use mapper::{MapperError, RestMapper, ServedKinds};
 pub use options::{InitialList, KindOptions, MissingKind};
@@ -84,7 +82,6 @@ pub use publish::{
     Blind, ContentHold, KindStatus, OwnWrite, Phase, Reconnect, Subscriber, Subscription,
 };
 pub use reflector::{Source, SourceBody, SourceError, SourceRequest};
-pub use requests::{RequestCount, RequestStatus, RequestTimes};
 pub use selection::Selection;
 pub use store::{
     CachedObject, Change, DecodeError, IndexError, ObjectJson, Query, Snapshot, Storage, Store,

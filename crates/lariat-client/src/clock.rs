@@ -8,7 +8,7 @@ use lariat_core::clock;
 /// Returns how long it is until a time in Kubernetes' format.
 ///
 /// Zero if the time has passed.
-pub(super) fn until(time: &str) -> Result<Duration, jiff::Error> {
+pub(crate) fn until(time: &str) -> Result<Duration, jiff::Error> {
     let time: Timestamp = time.parse()?;
     let left = time.duration_since(clock::now().try_into()?);
     Ok(left.try_into().unwrap_or(Duration::ZERO))

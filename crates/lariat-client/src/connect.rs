@@ -8,9 +8,9 @@ use kube::config::InClusterError;
 use kube::{Client, Config};
 use lariat_core::{debug_as_description, describe};
 
-use super::kubeconfig::{Kubeconfig, Origin, Unusable};
-use super::multiplex::{self, Http2};
-use super::url;
+use crate::kubeconfig::{Kubeconfig, Origin, Unusable};
+use crate::multiplex::{self, Http2};
+use crate::url;
 
 /// The error of a client that could not be created; nothing was sent.
 #[derive(thiserror::Error)]

@@ -15,9 +15,9 @@ use parking_lot::Mutex;
 use tokio::time::{self, Instant};
 use tower::{BoxError, Service, ServiceExt};
 
-use super::socket::{Connector, Offer, Socket};
-use super::tls::Tls;
-use super::url;
+use crate::socket::{Connector, Offer, Socket};
+use crate::tls::Tls;
+use crate::url;
 
 /// The TCP keepalive: first probe, interval, number of probes, and longest silence.
 ///
@@ -38,16 +38,16 @@ const SOCKS_PORT: u16 = 1080;
 /// The error of a connection that could not be opened; nothing was sent.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("cannot connect to {url}")]
-pub(super) struct NotConnected {
-    pub(super) url: Uri,
-    pub(super) source: Arc<dyn Error + Send + Sync>,
+pub(crate) struct NotConnected {
+    pub(crate) url: Uri,
+    pub(crate) source: Arc<dyn Error + Send + Sync>,
     /// Whether TLS failed, in most cases because of a certificate.
-    pub(super) is_tls: bool,
+    pub(crate) is_tls: bool,
 }
 
 /// Opens connections to one server.
 #[derive(Clone)]
-pub(super) struct Dialer {
+pub(crate) struct Dialer {
     connector: Connector,
     url: Uri,
     timeout: Option<Duration>,
@@ -66,7 +66,7 @@ impl Dialer {
     }
 
     /// Opens a connection.
-    pub(super) async fn dial(&self) -> Result<Socket, NotConnected> {
+    pub(crate) async fn dial(&self) -> Result<Socket, NotConnected> {
         let connecting = self.connector.clone().oneshot(self.url.clone());
         let limit = self.timeout.unwrap_or(Duration::MAX);
         let failed = |source: BoxError| NotConnected {
@@ -80,17 +80,17 @@ impl Dialer {
         }
     }
 
-    pub(super) fn url(&self) -> &Uri {
+    pub(crate) fn url(&self) -> &Uri {
         &self.url
     }
 
     /// Returns the timeout of opening a connection.
-    pub(super) fn timeout(&self) -> Option<Duration> {
+    pub(crate) fn timeout(&self) -> Option<Duration> {
         self.timeout
     }
 
     /// Keeps a connection for the next HTTP/1.1 request.
-    pub(super) fn put(&self, socket: Socket) {
+    pub(crate) fn put(&self, socket: Socket) {
         *self.spare.lock() = Some((socket, Instant::now()));
     }
 }
@@ -119,7 +119,7 @@ impl Service<Uri> for Dialer {
 /// Returns whether an error comes from TLS.
 ///
 /// Such an error is an I/O error about invalid data.
-pub(super) fn is_tls(error: &(dyn Error + 'static)) -> bool {
+pub(crate) fn is_tls(error: &(dyn Error + 'static)) -> bool {
     let mut causes = std::iter::successors(Some(error), |each| (**each).source());
     causes.any(|each| {
         let Some(error) = each.downcast_ref::<io::Error>() else {
@@ -147,7 +147,7 @@ fn tcp() -> HttpConnector {
 /// Creates a dialer for each of two ALPN offers, with a shared TLS configuration.
 ///
 /// It may read files, so it blocks.
-pub(super) fn dialers(config: &Config, offers: [Offer; 2]) -> Result<[Dialer; 2], kube::Error> {
+pub(crate) fn dialers(config: &Config, offers: [Offer; 2]) -> Result<[Dialer; 2], kube::Error> {
     let tls = Tls::new(config)?;
     let connector = |offer| through_proxy(config, &tls, offer);
     let [first, second] = offers;

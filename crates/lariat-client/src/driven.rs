@@ -19,10 +19,10 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, Connection};
 use kube::client::Body;
 
-use super::socket::Socket;
+use crate::socket::Socket;
 
 /// The body of an answer with its connection; dropping it closes the connection.
-pub(super) struct DrivenBody {
+pub(crate) struct DrivenBody {
     body: Incoming,
     driver: Driver,
 }
@@ -48,7 +48,7 @@ const POLLING: u8 = 1;
 const WOKEN: u8 = 2;
 
 /// Sends a request on a connection of its own.
-pub(super) async fn send(
+pub(crate) async fn send(
     socket: Socket,
     request: Request<Body>,
 ) -> Result<Response<DrivenBody>, hyper::Error> {
@@ -171,9 +171,9 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::{TcpListener, TcpStream};
 
-    use super::super::dial;
-    use super::super::socket::Offer;
     use super::*;
+    use crate::dial;
+    use crate::socket::Offer;
 
     /// Connects to a server played by the test, and sends a watch.
     async fn watch() -> (Response<DrivenBody>, TcpStream, String) {

@@ -12,8 +12,8 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::clock;
-use super::printed::Printed;
+use crate::clock;
+use crate::printed::Printed;
 
 /// The timeout of a plugin that cannot ask its user anything.
 ///
@@ -27,7 +27,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 ///
 /// Its standard error is not included: it is the standard error of the program, as with client-go.
 #[derive(Debug, Clone, thiserror::Error)]
-pub(super) enum ExecError {
+pub(crate) enum ExecError {
     #[error("the kubeconfig has an exec plugin without a command")]
     NoCommand,
     #[error("cannot start the exec plugin {command:?} of the kubeconfig{hint}")]
@@ -51,12 +51,12 @@ pub(super) enum ExecError {
 }
 
 /// The credential of an exec plugin.
-pub(super) struct Credential {
-    pub(super) token: Option<String>,
+pub(crate) struct Credential {
+    pub(crate) token: Option<String>,
     /// The certificate and its key, as PEM.
-    pub(super) certificate: Option<(String, String)>,
+    pub(crate) certificate: Option<(String, String)>,
     /// How long it is valid; `None` if the plugin sets no expiry.
-    pub(super) lasts: Option<Duration>,
+    pub(crate) lasts: Option<Duration>,
 }
 
 #[derive(Deserialize)]
@@ -77,7 +77,7 @@ struct Status {
 ///
 /// A plugin that is not interactive is killed after a minute. Otherwise each attempt could block a thread, and the
 /// shutdown of the runtime, for ever.
-pub(super) fn run(exec: &ExecConfig) -> Result<Credential, ExecError> {
+pub(crate) fn run(exec: &ExecConfig) -> Result<Credential, ExecError> {
     let command = exec.command.clone().ok_or(ExecError::NoCommand)?;
     let unusable = |detail: String| ExecError::Output {
         command: command.clone(),

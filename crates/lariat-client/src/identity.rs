@@ -95,12 +95,20 @@ impl ClientIdentity {
         &self.groups
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    /// Returns whether it adds nothing to requests.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Creates the headers that every request gets.
-    pub(super) fn headers(&self) -> Result<HeaderMap, IdentityError> {
+    /// Creates the headers of every request: user agent and impersonation.
+    ///
+    /// Each impersonated group is a header of the same name.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a text cannot be sent as a header.
+    pub fn headers(&self) -> Result<HeaderMap, IdentityError> {
         let mut headers = HeaderMap::new();
         let mut add = |name: HeaderName, part: &'static str, text: &String| {
             let value = HeaderValue::from_str(text).map_err(|_| IdentityError {
@@ -123,7 +131,7 @@ impl ClientIdentity {
     }
 
     /// Adds the field manager to a write that has none.
-    pub(super) fn sign<B>(&self, request: &mut Request<B>) {
+    pub fn sign<B>(&self, request: &mut Request<B>) {
         let is_write = [Method::POST, Method::PUT, Method::PATCH].contains(request.method());
         let query = request.uri().query().unwrap_or_default();
         let Some(manager) = self.field_manager.as_deref().filter(|_| is_write) else {

@@ -20,16 +20,16 @@ use kube::client::Body;
 use tokio::time::{self, Instant, Sleep};
 use tower::BoxError;
 
-use super::credentials::Credentials;
-use super::pool::{PING_AFTER, PING_TIMEOUT};
-use super::single::Single;
+use crate::credentials::Credentials;
+use crate::pool::{PING_AFTER, PING_TIMEOUT};
+use crate::single::Single;
 
 /// The silence before a test, and the timeout of its answer, as for HTTP/2.
 const TEST_AFTER: Duration = PING_AFTER;
 const TEST_TIMEOUT: Duration = PING_TIMEOUT;
 
 /// The path of the test: small, and readable for every user. Any answer counts, also an error.
-pub(super) const TEST_PATH: &str = "/version";
+pub(crate) const TEST_PATH: &str = "/version";
 
 /// How many bytes of the answer are read at most.
 ///
@@ -38,7 +38,7 @@ const READ: usize = 64 * 1024;
 
 /// The error of a server that no longer answers.
 #[derive(Debug, Clone, thiserror::Error)]
-pub(super) enum NotAlive {
+pub(crate) enum NotAlive {
     #[error("the API server did not answer a liveness test within {TEST_TIMEOUT:?}: GET {url}")]
     NotAnswered { url: Uri },
     #[error("a liveness test of the API server failed: GET {url}")]
@@ -55,7 +55,7 @@ type Test = Shared<BoxFuture<'static, Result<(), NotAlive>>>;
 /// Bytes on any connection show that the network works, so the server is tested only if none arrived on all of them.
 /// They say nothing about a particular other connection: a silent one whose other end does not exist any more is left
 /// to TCP keepalive. The test uses an idle connection if there is one, which is likely to be as old as the watches.
-pub(super) struct Liveness {
+pub(crate) struct Liveness {
     credentials: Arc<Credentials>,
     /// The request of the test, without credentials.
     request: Request<()>,
@@ -66,7 +66,7 @@ pub(super) struct Liveness {
 }
 
 impl Liveness {
-    pub(super) fn new(credentials: Arc<Credentials>, request: Request<()>) -> Arc<Self> {
+    pub(crate) fn new(credentials: Arc<Credentials>, request: Request<()>) -> Arc<Self> {
         Arc::new(Self {
             credentials,
             request,
@@ -77,7 +77,7 @@ impl Liveness {
     }
 
     /// Records that something arrived from the server.
-    pub(super) fn received(&self) {
+    pub(crate) fn received(&self) {
         let now = u64::try_from(self.created.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.last_received.store(now, Ordering::Relaxed);
     }
@@ -136,7 +136,7 @@ impl Liveness {
 /// The body of an HTTP/1.1 answer; fails if the server does not answer any more.
 ///
 /// The time counts while the body is being read. One timer is created by the first wait, and reused.
-pub(super) struct TestedBody<B> {
+pub(crate) struct TestedBody<B> {
     body: B,
     liveness: Arc<Liveness>,
     timer: Option<Pin<Box<Sleep>>>,
@@ -145,7 +145,7 @@ pub(super) struct TestedBody<B> {
 }
 
 impl<B> TestedBody<B> {
-    pub(super) fn new(body: B, liveness: Arc<Liveness>) -> Self {
+    pub(crate) fn new(body: B, liveness: Arc<Liveness>) -> Self {
         Self {
             body,
             liveness,

@@ -19,15 +19,15 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tower::{BoxError, Service, ServiceBuilder, ServiceExt};
 
-use super::credentials::{CredentialError, Credentials, Http1, Login, Refusal, Transport};
-use super::dial::{self, NotConnected};
-use super::driven;
-use super::kubeconfig::Origin;
-use super::liveness::{Liveness, TEST_PATH, TestedBody};
-use super::pool::{Health, OpenError, Pool, Replacements, Sent, Sign};
-use super::request::{self, Length};
-use super::separate::Recipe;
+use crate::credentials::{CredentialError, Credentials, Http1, Login, Refusal, Transport};
+use crate::dial::{self, NotConnected};
+use crate::driven;
+use crate::kubeconfig::Origin;
+use crate::liveness::{Liveness, TEST_PATH, TestedBody};
+use crate::pool::{Health, OpenError, Pool, Replacements, Sent, Sign};
+use crate::request::{self, Length};
 use crate::requests::ServerSlot;
+use crate::separate::Recipe;
 
 /// Whether requests share connections by HTTP/2.
 ///
@@ -59,7 +59,7 @@ type RouterBody = UnsyncBoxBody<bytes::Bytes, BoxError>;
 /// Creates a client for a configuration, with shared connections if possible.
 ///
 /// Refused credentials are read again from `origin`, if there is one.
-pub(super) async fn client(
+pub(crate) async fn client(
     config: Config,
     origin: Option<Origin>,
     http2: Http2,
@@ -339,7 +339,7 @@ fn is_tls(error: &(dyn Error + 'static)) -> bool {
 /// Returns whether a failed request did not reach the API server.
 ///
 /// True if no connection was established or there were no credentials. Any other request may have been carried out.
-pub(super) fn was_not_sent(error: &(dyn Error + 'static)) -> bool {
+pub(crate) fn was_not_sent(error: &(dyn Error + 'static)) -> bool {
     let legacy = find::<legacy::Error>(error);
     legacy.is_some_and(legacy::Error::is_connect)
         || find::<OpenError>(error).is_some()

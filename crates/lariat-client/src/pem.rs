@@ -10,7 +10,7 @@ const DASHES: &str = "-----";
 /// Returns the certificates of a text in DER; other blocks are skipped.
 ///
 /// A file that is being written ends within a block, which is an error. The error continues "a file that".
-pub(super) fn certificates(pem: &[u8]) -> Result<Vec<Vec<u8>>, &'static str> {
+pub(crate) fn certificates(pem: &[u8]) -> Result<Vec<Vec<u8>>, &'static str> {
     let text = String::from_utf8_lossy(pem);
     let mut found = Vec::new();
     let mut rest = &text[..];

@@ -10,19 +10,19 @@ use std::process::ChildStdout;
 const MOST: usize = 1024 * 1024;
 
 /// The output of a program so far.
-pub(super) struct Printed {
+pub(crate) struct Printed {
     stdout: Output,
     bytes: Vec<u8>,
 }
 
 impl Printed {
-    pub(super) fn new(stdout: ChildStdout) -> io::Result<Self> {
+    pub(crate) fn new(stdout: ChildStdout) -> io::Result<Self> {
         let (stdout, bytes) = (Output::new(stdout)?, Vec::new());
         Ok(Self { stdout, bytes })
     }
 
     /// Reads what has been printed, and waits for no more.
-    pub(super) fn read(&mut self) -> io::Result<()> {
+    pub(crate) fn read(&mut self) -> io::Result<()> {
         let mut buffer = [0; 8192];
         loop {
             match self.stdout.read(&mut buffer) {
@@ -38,7 +38,7 @@ impl Printed {
         }
     }
 
-    pub(super) fn into_bytes(self) -> Vec<u8> {
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 }

@@ -8,7 +8,7 @@ use http::Uri;
 
 /// The variables of the environment that name proxies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct ProxyVariables {
+pub(crate) struct ProxyVariables {
     http: String,
     https: String,
     none: String,
@@ -16,7 +16,7 @@ pub(super) struct ProxyVariables {
 
 impl ProxyVariables {
     /// Reads `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`, or their names in lower case.
-    pub(super) fn from_env() -> Self {
+    pub(crate) fn from_env() -> Self {
         Self::new(|name| std::env::var(name).ok())
     }
 
@@ -37,7 +37,7 @@ impl ProxyVariables {
     /// Returns the proxy for a server, if there is one.
     ///
     /// A variable that is not a URL counts as missing.
-    pub(super) fn proxy_of(&self, server: &Uri) -> Option<Uri> {
+    pub(crate) fn proxy_of(&self, server: &Uri) -> Option<Uri> {
         let (proxy, port) = match server.scheme_str()? {
             "https" => (&self.https, 443),
             "http" => (&self.http, 80),
@@ -59,7 +59,7 @@ impl ProxyVariables {
 }
 
 /// Returns whether a proxy has a scheme that can be used.
-pub(super) fn is_supported(proxy: &Uri) -> bool {
+pub(crate) fn is_supported(proxy: &Uri) -> bool {
     matches!(proxy.scheme_str(), Some("http" | "https" | "socks5"))
 }
 

@@ -5,7 +5,7 @@ use kube::client::Body;
 
 /// How long a request lasts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Length {
+pub(crate) enum Length {
     Brief,
     /// Watches, which last for minutes, and other requests without an end.
     Lasting,
@@ -15,7 +15,7 @@ impl Length {
     /// Returns how long a request lasts, as the API server classifies it.
     ///
     /// Watches, followed logs, and requests that are passed on to programs last long.
-    pub(super) fn of<B>(request: &Request<B>) -> Self {
+    pub(crate) fn of<B>(request: &Request<B>) -> Self {
         let query = request.uri().query().unwrap_or_default();
         let is_set = |pair: &str| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -31,7 +31,7 @@ impl Length {
 }
 
 /// Returns whether a request is a watch of a collection, as reflectors send it.
-pub(super) fn is_watch<B>(request: &Request<B>) -> bool {
+pub(crate) fn is_watch<B>(request: &Request<B>) -> bool {
     let query = request.uri().query().unwrap_or_default();
     let is_asked = query
         .split('&')
@@ -47,7 +47,7 @@ fn is_old_watch(path: &str) -> bool {
 /// Returns whether a request is passed on to a program, whose answer comes back.
 ///
 /// Whatever precedes `/api` in the path is ignored.
-pub(super) fn is_passed_on(path: &str) -> bool {
+pub(crate) fn is_passed_on(path: &str) -> bool {
     let mut parts = after_version(path).peekable();
     // After a namespace; but a namespace itself has no such subresources.
     if parts.peek() == Some(&"namespaces") {
@@ -65,7 +65,7 @@ fn after_version(path: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Copies a request, unless its body is a stream.
-pub(super) fn copy(request: &Request<Body>) -> Option<Request<Body>> {
+pub(crate) fn copy(request: &Request<Body>) -> Option<Request<Body>> {
     let body = request.body().try_clone()?;
     let mut copy = Request::new(body);
     *copy.method_mut() = request.method().clone();

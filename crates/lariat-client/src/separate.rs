@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use tokio::time::{self, Instant};
 use tower::{BoxError, Service};
 
-use super::credentials::CredentialError;
+use crate::credentials::CredentialError;
 use crate::requests::CountedClient;
 
 /// How long a request waits for the client to be made; it uses the other client then.
@@ -29,21 +29,40 @@ const RETRY_AFTER: Duration = Duration::from_secs(10);
 
 /// Makes further clients of a configuration, whose tasks belong to the current runtime.
 #[derive(Clone)]
-pub(super) struct Recipe(Arc<Make>);
+pub(crate) struct Recipe(Arc<Make>);
 
 type Make = dyn Fn() -> BoxFuture<'static, Result<Client, CredentialError>> + Send + Sync;
 
 /// Receives the recipe of the client that a request is sent through, as an extension of the request.
 #[derive(Clone)]
-pub(super) struct RecipeSlot {
+struct RecipeSlot {
     recipe: Arc<OnceLock<Recipe>>,
     /// The headers of the request.
     headers: HeaderMap,
 }
 
+/// Returns a client with connections and credentials of its own, to the same server.
+///
+/// Its tasks belong to the current runtime. A program on two runtimes needs it: the connections of a client stand still
+/// while the runtime is blocked that the client was created on. Its requests are counted with those of the other client.
+/// An exec plugin of the configuration is run for it too.
+///
+/// The first request goes through the other client's connections, and so do later ones while an exec plugin fails or
+/// takes more than a second. If the other client was not created by [`connect`](crate::connect) or a similar function, or
+/// a service around it adds headers, all requests do.
+///
+/// # Panics
+///
+/// Panics outside a tokio runtime.
+#[must_use]
+pub fn separate(client: &CountedClient) -> Client {
+    let namespace = client.uncounted().default_namespace().to_owned();
+    Client::new(Separate::new(client.clone()), namespace)
+}
+
 /// The service of a client with its own connections.
 #[derive(Clone)]
-pub(super) struct Separate {
+struct Separate {
     /// The client whose configuration is used.
     other: CountedClient,
     recipe: Arc<OnceLock<Recipe>>,
@@ -62,7 +81,7 @@ struct Own {
 type Making = Shared<BoxFuture<'static, Option<CountedClient>>>;
 
 impl Recipe {
-    pub(super) fn new(
+    pub(crate) fn new(
         make: impl Fn() -> BoxFuture<'static, Result<Client, CredentialError>> + Send + Sync + 'static,
     ) -> Self {
         Self(Arc::new(make))
@@ -72,7 +91,7 @@ impl Recipe {
     ///
     /// A service around the client, which the recipe does not contain, may have added headers, such as credentials.
     /// Such a request gets no recipe.
-    pub(super) fn offer(&self, request: &Request<Body>) {
+    pub(crate) fn offer(&self, request: &Request<Body>) {
         let slot = request.extensions().get::<RecipeSlot>();
         if let Some(slot) = slot.filter(|slot| slot.headers == *request.headers()) {
             slot.recipe.get_or_init(|| self.clone());
@@ -81,7 +100,7 @@ impl Recipe {
 }
 
 impl Separate {
-    pub(super) fn new(other: CountedClient) -> Self {
+    fn new(other: CountedClient) -> Self {
         Self {
             other,
             recipe: Arc::default(),

@@ -1,6 +1,7 @@
 //! Sharing attempts: one at a time, for all callers that need it.
 
 use std::convert::Infallible;
+use std::fmt;
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared, WeakShared};
@@ -11,19 +12,36 @@ use parking_lot::Mutex;
 /// A caller during an attempt gets its result, also a failure. So a server that does not answer costs all callers one
 /// timeout, and not one after the other. An attempt runs as long as a caller waits for it. A call with another key
 /// starts another attempt, which replaces the previous one for later callers.
-pub(crate) struct Single<T: Clone, K = ()> {
+///
+/// ```
+/// use futures::FutureExt;
+/// use lariat_client::Single;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let single = Single::new();
+/// let ask = || single.join("uid", || async { 7 }.boxed());
+/// assert_eq!(futures::join!(ask(), ask()), (7, 7));
+/// # }
+/// ```
+pub struct Single<T: Clone, K = ()> {
     running: Mutex<Option<(K, WeakShared<BoxFuture<'static, T>>)>>,
 }
 
 impl<T: Clone, K: PartialEq> Single<T, K> {
-    pub(crate) fn new() -> Self {
+    /// Creates a place for attempts, without one.
+    #[must_use]
+    pub fn new() -> Self {
         Self {
             running: Mutex::new(None),
         }
     }
 
     /// Returns the running attempt, or starts one.
-    pub(crate) fn join(
+    ///
+    /// `start` is called under a lock, so it must be quick and not call this.
+    #[must_use = "an attempt runs as long as a caller waits for it"]
+    pub fn join(
         &self,
         key: K,
         start: impl FnOnce() -> BoxFuture<'static, T>,
@@ -39,7 +57,7 @@ impl<T: Clone, K: PartialEq> Single<T, K> {
     /// # Errors
     ///
     /// Fails if no attempt is running, and `start` refuses to start one.
-    pub(super) fn join_or<E>(
+    pub(crate) fn join_or<E>(
         &self,
         key: K,
         start: impl FnOnce() -> Result<BoxFuture<'static, T>, E>,
@@ -57,6 +75,18 @@ impl<T: Clone, K: PartialEq> Single<T, K> {
         let attempt = start()?.shared();
         *running = attempt.downgrade().map(|attempt| (key, attempt));
         Ok(attempt)
+    }
+}
+
+impl<T: Clone, K: PartialEq> Default for Single<T, K> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: Clone, K> fmt::Debug for Single<T, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Single").finish_non_exhaustive()
     }
 }
 

@@ -11,27 +11,27 @@ use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service, ServiceExt};
 
 /// An open connection, with or without TLS and proxy.
-pub(super) struct Socket {
+pub(crate) struct Socket {
     io: Box<dyn Io>,
     /// Whether HTTP/2 was negotiated.
-    pub(super) is_http2: bool,
+    pub(crate) is_http2: bool,
 }
 
 trait Io: Read + Write + Send + Unpin {}
 
 impl<T: Read + Write + Send + Unpin> Io for T {}
 
-pub(super) type Connector = BoxCloneSyncService<Uri, Socket, BoxError>;
+pub(crate) type Connector = BoxCloneSyncService<Uri, Socket, BoxError>;
 
 /// The protocols offered over TLS (ALPN).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Offer {
+pub(crate) enum Offer {
     Http1,
     Http2OrHttp1,
 }
 
 /// Erases the type of a connector.
-pub(super) fn boxed<C>(connector: C) -> Connector
+pub(crate) fn boxed<C>(connector: C) -> Connector
 where
     C: Service<Uri> + Clone + Send + Sync + 'static,
     C::Response: Read + Write + Connection + Send + Unpin + 'static,

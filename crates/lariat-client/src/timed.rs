@@ -1,5 +1,6 @@
 //! Bodies of answers that must end in time.
 
+use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -14,15 +15,17 @@ use tower::BoxError;
 /// The error of an answer whose body did not end in time.
 #[derive(Debug, thiserror::Error)]
 #[error("{method} {path}: the answer of the API server ({status}) did not end within {after:?}")]
-pub(super) struct EndlessAnswer {
-    pub(super) method: Method,
-    pub(super) path: String,
-    pub(super) status: StatusCode,
-    pub(super) after: Duration,
+pub(crate) struct EndlessAnswer {
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    pub(crate) status: StatusCode,
+    pub(crate) after: Duration,
 }
 
 /// The body of an answer, which may have a deadline.
-pub(super) struct AnswerBody {
+///
+/// It fails at the deadline of [`Answering`](crate::Answering) if it has not ended.
+pub struct AnswerBody {
     body: Body,
     limit: Option<Limit>,
 }
@@ -36,7 +39,7 @@ struct Limit {
 
 impl AnswerBody {
     /// Returns a body that fails with the error if it has not ended at the deadline.
-    pub(super) fn until(body: Body, until: Instant, error: EndlessAnswer) -> Self {
+    pub(crate) fn until(body: Body, until: Instant, error: EndlessAnswer) -> Self {
         let limit = Limit {
             deadline: Box::pin(sleep_until(until)),
             error: Some(error),
@@ -45,6 +48,12 @@ impl AnswerBody {
             limit: (!body.is_end_stream()).then_some(limit),
             body,
         }
+    }
+}
+
+impl fmt::Debug for AnswerBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnswerBody").finish_non_exhaustive()
     }
 }
 

@@ -6,17 +6,17 @@ use hyper_util::client::legacy::connect::{Connection, HttpConnector};
 use kube::Config;
 use tower::{BoxError, Service};
 
-use super::socket::{Connector, Offer, boxed};
+use crate::socket::{Connector, Offer, boxed};
 
 /// The TLS configuration, read once for all connections.
-pub(super) struct Tls {
+pub(crate) struct Tls {
     #[cfg(feature = "rustls-tls")]
     config: Option<rustls::ClientConfig>,
 }
 
 impl Tls {
     #[cfg(feature = "rustls-tls")]
-    pub(super) fn new(config: &Config) -> Result<Self, kube::Error> {
+    pub(crate) fn new(config: &Config) -> Result<Self, kube::Error> {
         use kube::client::ConfigExt;
         let is_needed = is_https(&config.cluster_url) || config.proxy_url.iter().any(is_https);
         if !is_needed {
@@ -30,7 +30,7 @@ impl Tls {
     }
 
     #[cfg(feature = "rustls-tls")]
-    pub(super) fn wrap<C>(
+    pub(crate) fn wrap<C>(
         &self,
         config: &Config,
         connector: C,
@@ -67,7 +67,7 @@ impl Tls {
     }
 
     #[cfg(feature = "rustls-tls")]
-    pub(super) fn wrap_proxy(
+    pub(crate) fn wrap_proxy(
         &self,
         tcp: HttpConnector,
     ) -> Result<hyper_rustls::HttpsConnector<HttpConnector>, kube::Error> {
@@ -77,7 +77,7 @@ impl Tls {
     }
 
     #[cfg(not(feature = "rustls-tls"))]
-    pub(super) fn new(config: &Config) -> Result<Self, kube::Error> {
+    pub(crate) fn new(config: &Config) -> Result<Self, kube::Error> {
         if is_https(&config.cluster_url) {
             return Err(kube::Error::TlsRequired);
         }
@@ -85,7 +85,7 @@ impl Tls {
     }
 
     #[cfg(not(feature = "rustls-tls"))]
-    pub(super) fn wrap<C>(
+    pub(crate) fn wrap<C>(
         &self,
         _: &Config,
         connector: C,
@@ -101,7 +101,7 @@ impl Tls {
     }
 
     #[cfg(not(feature = "rustls-tls"))]
-    pub(super) fn wrap_proxy(&self, _: HttpConnector) -> Result<HttpConnector, kube::Error> {
+    pub(crate) fn wrap_proxy(&self, _: HttpConnector) -> Result<HttpConnector, kube::Error> {
         Err(kube::Error::TlsRequired)
     }
 }

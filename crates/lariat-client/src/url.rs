@@ -9,7 +9,7 @@ use percent_encoding::percent_decode_str;
 /// Removes the user and password from a URL, and returns them.
 ///
 /// They precede the last `@` of the authority, since a password may contain one.
-pub(super) fn without_user(url: &str) -> (String, Option<(String, String)>) {
+pub(crate) fn without_user(url: &str) -> (String, Option<(String, String)>) {
     let start = url.find("://").map_or(0, |scheme| scheme + 3);
     let end = url[start..]
         .find(['/', '?', '#'])
@@ -27,7 +27,7 @@ pub(super) fn without_user(url: &str) -> (String, Option<(String, String)>) {
 }
 
 /// Removes the user and password from a URI, and returns them.
-pub(super) fn split_user(uri: Uri) -> (Uri, Option<(String, String)>) {
+pub(crate) fn split_user(uri: Uri) -> (Uri, Option<(String, String)>) {
     let (text, user) = without_user(&uri.to_string());
     match (text.parse(), user) {
         (Ok(stripped), Some(user)) => (stripped, Some(user)),
@@ -36,7 +36,7 @@ pub(super) fn split_user(uri: Uri) -> (Uri, Option<(String, String)>) {
 }
 
 /// Adds a port to a URI without one.
-pub(super) fn with_port(uri: Uri, port: u16) -> Uri {
+pub(crate) fn with_port(uri: Uri, port: u16) -> Uri {
     let (Some(host), None) = (uri.host(), uri.port()) else {
         return uri;
     };
@@ -46,7 +46,7 @@ pub(super) fn with_port(uri: Uri, port: u16) -> Uri {
 }
 
 /// Returns whether credentials may be sent to a server: over TLS, or within this machine.
-pub(super) fn may_have_credentials(url: &Uri) -> bool {
+pub(crate) fn may_have_credentials(url: &Uri) -> bool {
     let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
     let is_loopback = host
         .parse()

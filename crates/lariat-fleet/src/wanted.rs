@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use kube::Client;
-use lariat_cache::ConnectError;
+use lariat_client::ConnectError;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
@@ -38,8 +38,8 @@ impl Access {
     pub(crate) async fn client(&self) -> Result<Client, ConnectError> {
         match self {
             Self::Client(client) => Ok(client.clone()),
-            Self::File(path, _) => lariat_cache::from_kubeconfig_file(&**path).await,
-            Self::Text(text) => lariat_cache::from_kubeconfig_text(text).await,
+            Self::File(path, _) => lariat_client::from_kubeconfig_file(&**path).await,
+            Self::Text(text) => lariat_client::from_kubeconfig_text(text).await,
         }
     }
 

@@ -218,6 +218,11 @@ pub mod lease {
 pub mod cache {
     #[doc(inline)]
     pub use lariat_cache::*;
+    #[doc(inline)]
+    pub use lariat_client::{
+        ConnectError, Http2, connect, from_config, from_kubeconfig, from_kubeconfig_file,
+        from_kubeconfig_text, is_missing, is_too_large, retry_after,
+    };
 }
 
 /// The work queue alone, independent of Kubernetes.

@@ -1,6 +1,6 @@
 //! Kubeconfigs, as others may write them.
 
-use lariat_cache::fuzzing::KubeconfigText;
+use lariat_client::fuzzing::KubeconfigText;
 use lariat_core::yaml;
 use serde_json::Value;
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use http::Method;
-use lariat_cache::{Http2, from_config};
+use lariat_client::{Http2, from_config};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::json;

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use lariat_cache::{Http2, SharedCacheFactory, from_config};
+use lariat_cache::SharedCacheFactory;
+use lariat_client::{Http2, from_config};
 use lariat_core::Gvk;
 use lariat_seal::{LocalKeys, Sealing};
 use lariat_sql::{Field, FieldType, Query, Schema, SqlCache, SqlKind};

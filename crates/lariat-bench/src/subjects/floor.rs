@@ -13,7 +13,7 @@ use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING};
 use http::{Request, Response};
 use http_body_util::BodyExt;
 use kube::client::Body;
-use lariat_cache::{Http2, from_config};
+use lariat_client::{Http2, from_config};
 use memchr::memchr;
 use serde::Deserialize;
 use serde::de::IgnoredAny;

@@ -8,9 +8,10 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::Resource;
 use kube::api::DynamicObject;
 use lariat_cache::{
-    CacheFactoryBuilder, CachedObject, Change, Http2, Informer, InitialList, KindOptions, Metadata,
-    Selection, SharedCacheFactory, Storage, Subscriber, View, from_config,
+    CacheFactoryBuilder, CachedObject, Change, Informer, InitialList, KindOptions, Metadata,
+    Selection, SharedCacheFactory, Storage, Subscriber, View,
 };
+use lariat_client::{Http2, from_config};
 use lariat_console::{Console, Serve};
 use lariat_controller::{Context, Outcome, SharedController, SharedControllerFactory};
 use lariat_core::{Gvk, ObjectKey, ResourceKind, Scope};

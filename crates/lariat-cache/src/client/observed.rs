@@ -2,35 +2,31 @@
 
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::{HeaderMap, HeaderValue, Request, Response, header};
 use http_body_util::BodyExt;
 use kube::client::Body;
+use lariat_client::{AnswerBody, Answering, ClientIdentity, Fenced};
 use lariat_core::Fence;
 use tower::{BoxError, Service};
 use tracing::{Instrument, Span};
 
-use super::answer::{self, Fenced, Unanswered};
-use super::gate::{self, Described, WriteGate, WriteResult};
-use super::identity::ClientIdentity;
+use super::dry_run;
+use super::gate::{WriteGate, WriteResult};
+use super::pending::PendingWrite;
 use super::span;
-use super::timed::AnswerBody;
 use super::write::{OF_THE_OBJECT, Sent, Write, WriteObserver, WriteVerb};
-use crate::requests::CountedClient;
 
 /// A service that adds an identity, calls a gate before writes, and reports writes.
 #[derive(Clone)]
 pub(super) struct Observed {
-    pub(super) client: CountedClient,
+    pub(super) client: Answering,
     pub(super) identity: ClientIdentity,
     pub(super) headers: HeaderMap,
     pub(super) observer: Arc<dyn WriteObserver>,
     pub(super) gate: GateOf,
-    /// The timeout of an answer; zero means none.
-    pub(super) answer_timeout: Duration,
 }
 
 /// The gate of a client.
@@ -56,7 +52,7 @@ impl GateOf {
     ///
     /// Dry runs and questions store nothing, so they need none.
     fn fence(&self, write: Option<&Write>) -> Option<Box<dyn Fence>> {
-        let write = write.filter(|write| !write.is_dry_run && !gate::is_question(write));
+        let write = write.filter(|write| !write.is_dry_run && !write.is_question());
         write?;
         match self {
             Self::Unfenced(_) => None,
@@ -86,7 +82,6 @@ impl Service<Request<Body>> for Observed {
             client: self.client.clone(),
             observer: Arc::clone(&self.observer),
             gate: self.gate.clone(),
-            limit: self.answer_timeout,
         };
         Box::pin(async move {
             // Created here rather than above: this runs on the task of the caller, to whose span the write belongs.
@@ -101,10 +96,9 @@ impl Service<Request<Body>> for Observed {
 
 /// What one request needs until it is answered.
 struct Sending {
-    client: CountedClient,
+    client: Answering,
     observer: Arc<dyn WriteObserver>,
     gate: GateOf,
-    limit: Duration,
 }
 
 impl Sending {
@@ -126,7 +120,7 @@ impl Sending {
         // Called here rather than when the request is created: this runs on the task of the caller.
         let receipt = match (&mut write, self.gate.get()) {
             (Some(write), Some(gate)) => {
-                gate::pass(gate, &*self.observer, write, &mut request, options.as_ref())?
+                dry_run::pass(gate, &*self.observer, write, &mut request, options.as_ref())?
             }
             _ => None,
         };
@@ -134,20 +128,20 @@ impl Sending {
         let is_dry_run = write.as_ref().is_some_and(|write| write.is_dry_run);
         let judged = write.as_ref().filter(|_| is_dry_run && receipt.is_some());
         let look = judged.and_then(|write| read_of(write, &request));
-        let live = live(&self.client, look, self.limit).await;
+        let live = live(&self.client, look).await;
         // Before the request is sent: what the caches know now is older than the answer. Only for writes whose answer
         // shows an object of the cache.
         let sent = write.as_ref().filter(|write| write.shows());
         let sent = sent.map(|write| Sent::now(write, &*self.observer));
-        let response = match self.send_fenced(request, write.as_ref()).await {
+        self.fence(&mut request, write.as_ref());
+        let response = match self.client.send(request).await {
             Ok(response) => response,
-            Err(Unanswered { error, was_sent }) => {
+            Err(unanswered) => {
                 // If the request may have reached the server, its result is unknown and the receipt is dropped.
-                let receipt = receipt.filter(|_| !was_sent);
-                if let Some(receipt) = receipt {
+                if let Some(receipt) = receipt.filter(|_| !unanswered.was_sent()) {
                     receipt.ended(&WriteResult::NotSent);
                 }
-                return Err(error);
+                return Err(unanswered.into_inner());
             }
         };
         let status = response.status();
@@ -176,22 +170,12 @@ impl Sending {
         Ok(response)
     }
 
-    /// Sends a request while its fence is open, if it has one.
-    async fn send_fenced(
-        &self,
-        request: Request<Body>,
-        write: Option<&Write>,
-    ) -> Result<Response<AnswerBody>, Unanswered> {
-        let fence = self.gate.fence(write);
-        let fenced = fence.as_deref().zip(write);
-        let fenced = fenced.map(|(fence, write)| Fenced {
-            fence,
-            write: Described {
-                write,
-                observer: &*self.observer,
-            },
-        });
-        answer::send(&self.client, request, self.limit, fenced).await
+    /// Adds its fence to a request, if it has one.
+    fn fence(&self, request: &mut Request<Body>, write: Option<&Write>) {
+        if let Some((write, fence)) = write.zip(self.gate.fence(write)) {
+            let subject = PendingWrite::of(write, request, &*self.observer).to_string();
+            request.extensions_mut().insert(Fenced::new(fence, subject));
+        }
     }
 
     /// Applies the answer of a write to the caches.
@@ -229,12 +213,8 @@ fn read_of<B>(write: &Write, request: &Request<B>) -> Option<Request<Body>> {
 }
 
 /// Reads an object; `None` if it does not exist or may not be read.
-async fn live(
-    client: &CountedClient,
-    read: Option<Request<Body>>,
-    limit: Duration,
-) -> Option<Bytes> {
-    let answer = answer::send(client, read?, limit, None).await.ok()?;
+async fn live(client: &Answering, read: Option<Request<Body>>) -> Option<Bytes> {
+    let answer = client.send(read?).await.ok()?;
     if !answer.status().is_success() {
         return None;
     }

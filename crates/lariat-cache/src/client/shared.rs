@@ -7,19 +7,17 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use kube::Client;
-use kube::api::{Api, ApiResource, DynamicObject};
-use lariat_core::{Gvk, ResourceKind, Scope, TableSize};
+use lariat_client::{Answering, ClientIdentity, CountedClient, IdentityError, RequestStatus};
+use lariat_core::{Gvk, ResourceKind, TableSize};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
-use super::answer::ANSWER_TIMEOUT;
 use super::gate::WriteGate;
-use super::identity::{ClientIdentity, IdentityError};
+use super::kind::KindClient;
 use super::observed::{GateOf, Observed};
-use super::separate::Separate;
+use super::table::{ClientTable, IsFenced};
 use super::write::{KindCache, Sent, Write, WriteObserver};
-use crate::mapper::{MapperError, RestMapper, Served};
-use crate::requests::{CountedClient, RequestStatus};
+use crate::mapper::RestMapper;
 
 /// A factory of clients: one [`KindClient`] per kind and identity.
 ///
@@ -48,36 +46,25 @@ struct Clients {
     mapper: RestMapper,
     /// The timeout of an answer.
     answer_timeout: Duration,
-    state: Mutex<ClientTable>,
+    tables: Mutex<Tables>,
     /// Notified of every write.
     observer: Arc<OnceLock<Arc<dyn WriteObserver>>>,
     /// Called before every write.
     gate: Arc<OnceLock<Arc<dyn WriteGate>>>,
 }
 
+/// The tables of a factory; handles are weak, because a handle refers to the factory.
 #[derive(Default)]
-struct ClientTable {
-    /// Weak, because a handle refers to the factory.
+struct Tables {
+    clients: ClientTable,
     kinds: HashMap<(Gvk, ClientIdentity), Weak<KindClient>>,
-    /// One client per identity and fence, with the number of its last use.
-    clients: HashMap<(ClientIdentity, IsFenced), (u64, Client)>,
-    /// Numbers the uses of clients.
-    uses: u64,
 }
-
-/// Whether a client asks the fence of the factory's gate.
-type IsFenced = bool;
-
-/// For how many identities clients are kept.
-///
-/// A program that impersonates users named in objects may have any number.
-const MOST_IDENTITIES: usize = 256;
 
 impl SharedClientFactory {
     /// Creates a factory over a client, without caches.
     #[must_use]
     pub fn new(client: Client) -> Self {
-        Self::with_answer_timeout(client, ANSWER_TIMEOUT)
+        Self::with_answer_timeout(client, Answering::TIMEOUT)
     }
 
     /// Creates a factory over a client, with a timeout for answers.
@@ -100,10 +87,10 @@ impl SharedClientFactory {
     ) -> Self {
         Self {
             shared: Arc::new(Clients {
-                answer_timeout: answer_timeout.into().unwrap_or(ANSWER_TIMEOUT),
+                answer_timeout: answer_timeout.into().unwrap_or(Answering::TIMEOUT),
                 mapper: RestMapper::counting(client.clone()),
                 base: client,
-                state: Mutex::default(),
+                tables: Mutex::default(),
                 observer: Arc::default(),
                 gate: Arc::default(),
             }),
@@ -206,32 +193,24 @@ impl SharedClientFactory {
         Ok(self.client_of(identity, headers, true))
     }
 
-    fn client_of(
+    pub(super) fn client_of(
         &self,
         identity: ClientIdentity,
         headers: HeaderMap,
         is_fenced: IsFenced,
     ) -> Client {
         assert_runtime();
-        let mut state = self.shared.state.lock();
-        state.uses += 1;
-        let now = state.uses;
-        let id = (identity, is_fenced);
-        if let Some((used, client)) = state.clients.get_mut(&id) {
-            *used = now;
-            return client.clone();
-        }
         let gate = Arc::clone(&self.shared.gate);
         let gate = if is_fenced {
             GateOf::Factory(gate)
         } else {
             GateOf::Unfenced(gate)
         };
-        let client = self.make_client(id.0.clone(), headers, gate);
-        let removed = state.make_room_for_client();
-        state.clients.insert(id, (now, client.clone()));
+        let make = |identity| self.make_client(identity, headers, gate);
+        let mut tables = self.shared.tables.lock();
+        let (client, removed) = tables.clients.get_or_make((identity, is_fenced), make);
         // The removed client is dropped after the lock is released: that ends a task of kube.
-        drop(state);
+        drop(tables);
         drop(removed);
         client
     }
@@ -240,12 +219,11 @@ impl SharedClientFactory {
         let base = self.shared.base.clone();
         let namespace = base.uncounted().default_namespace().to_owned();
         let observed = Observed {
-            client: base,
+            client: Answering::new(base, self.shared.answer_timeout),
             identity,
             headers,
             observer: Arc::new(Late(Arc::clone(&self.shared.observer))),
             gate,
-            answer_timeout: self.shared.answer_timeout,
         };
         Client::new(observed, namespace)
     }
@@ -258,7 +236,7 @@ impl SharedClientFactory {
     /// for it too.
     ///
     /// The first request goes through the factory's connections, and so do later ones while an exec plugin fails or
-    /// takes more than a second. If the factory's client was not created by [`connect`](crate::connect) or a similar
+    /// takes more than a second. If the factory's client was not created by [`connect`](lariat_client::connect) or a similar
     /// function, or a service around it adds headers, all requests do.
     ///
     /// ```no_run
@@ -274,9 +252,7 @@ impl SharedClientFactory {
     /// Panics outside a tokio runtime.
     #[must_use]
     pub fn separate_client(&self) -> Client {
-        let base = self.shared.base.clone();
-        let namespace = base.uncounted().default_namespace().to_owned();
-        Client::new(Separate::new(base), namespace)
+        lariat_client::separate(&self.shared.base)
     }
 
     /// Returns the requests that were sent so far, with their results.
@@ -288,11 +264,11 @@ impl SharedClientFactory {
     /// Returns the sizes of the tables, and their bounds.
     pub(crate) fn table_sizes(&self) -> [TableSize; 3] {
         let (discovered, most) = self.shared.mapper.known();
-        let state = self.shared.state.lock();
-        let alive = state.kinds.values().filter(|kind| kind.strong_count() > 0);
+        let tables = self.shared.tables.lock();
+        let alive = tables.kinds.values().filter(|kind| kind.strong_count() > 0);
         [
-            TableSize::new("client handles", state.kinds.len(), alive.count()),
-            TableSize::new("clients", state.clients.len(), MOST_IDENTITIES + 2),
+            TableSize::new("client handles", tables.kinds.len(), alive.count()),
+            tables.clients.size(),
             TableSize::new("discovered groups", discovered, most),
         ]
     }
@@ -332,20 +308,21 @@ impl SharedClientFactory {
         let place = if identity.is_empty() {
             Arc::default()
         } else {
-            Arc::clone(&self.for_kind(&gvk).place)
+            self.for_kind(&gvk).place()
         };
-        let mut state = self.shared.state.lock();
-        let known = state.kinds.get(&(gvk.clone(), identity.clone()));
+        let mut tables = self.shared.tables.lock();
+        let known = tables.kinds.get(&(gvk.clone(), identity.clone()));
         if let Some(known) = known.and_then(Weak::upgrade) {
             return known;
         }
-        let kind = Arc::new(KindClient {
-            gvk: gvk.clone(),
-            factory: self.clone(),
-            identity: (identity.clone(), headers),
+        let kind = KindClient::new(
+            gvk.clone(),
+            self.clone(),
+            (identity.clone(), headers),
             place,
-        });
-        state.kinds.insert((gvk, identity), Arc::downgrade(&kind));
+        );
+        let kind = Arc::new(kind);
+        tables.kinds.insert((gvk, identity), Arc::downgrade(&kind));
         kind
     }
 
@@ -353,47 +330,27 @@ impl SharedClientFactory {
     #[must_use]
     pub fn for_resource_kind(&self, resource: &ResourceKind) -> Arc<KindClient> {
         let kind = self.for_kind(resource.gvk());
-        // The first known resource is kept; all of them describe the same kind.
-        let mut place = kind.place.lock();
-        if !matches!(&*place, Some(ServedAt::Given(_) | ServedAt::Discovered(_))) {
-            *place = Some(ServedAt::Given(resource.clone()));
-        }
-        drop(place);
+        kind.give_resource(resource);
         kind
     }
-}
 
-impl ClientTable {
-    /// Removes the least recently used client if there are too many.
-    ///
-    /// The clients without an identity are never removed.
-    fn make_room_for_client(&mut self) -> Option<(u64, Client)> {
-        let others = self
-            .clients
-            .iter()
-            .filter(|((identity, _), _)| !identity.is_empty());
-        if others.clone().count() < MOST_IDENTITIES {
-            return None;
+    /// Removes the entry of a handle that was dropped, unless a new handle was created meanwhile.
+    pub(super) fn forget_kind(&self, id: &(Gvk, ClientIdentity)) {
+        let mut tables = self.shared.tables.lock();
+        let entry = tables.kinds.get(id);
+        if entry.is_some_and(|kind| kind.strong_count() == 0) {
+            tables.kinds.remove(id);
         }
-        let oldest = others
-            .min_by_key(|(_, (used, _))| *used)
-            .map(|(id, _)| id.clone())?;
-        self.clients.remove(&oldest)
     }
-}
 
-impl Drop for KindClient {
-    /// Removes the entry of the handle, unless a new handle was created meanwhile.
-    fn drop(&mut self) {
-        let id = (self.gvk.clone(), self.identity.0.clone());
-        let mut state = self.factory.shared.state.lock();
-        if state
-            .kinds
-            .get(&id)
-            .is_some_and(|kind| kind.strong_count() == 0)
-        {
-            state.kinds.remove(&id);
-        }
+    /// Returns whether both are the same factory.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
+    /// Returns the client that reads caches.
+    pub(super) fn base(&self) -> &CountedClient {
+        &self.shared.base
     }
 }
 
@@ -426,196 +383,7 @@ impl WriteObserver for Late {
 impl fmt::Debug for SharedClientFactory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SharedClientFactory")
-            .field("kinds", &self.shared.state.lock().kinds.len())
-            .finish_non_exhaustive()
-    }
-}
-
-/// The client of one kind.
-///
-/// It finds the resource that serves the kind by discovery, once, and again if the kind is not served any more.
-///
-/// ```no_run
-/// use lariat::Gvk;
-/// use lariat::cache::SharedClientFactory;
-///
-/// # async fn example(clients: SharedClientFactory) -> Result<(), Box<dyn std::error::Error>> {
-/// let widgets = clients.for_kind(Gvk::new("example.com", "v1", "Widget"));
-/// let widget = widgets.api(Some("shop")).await?.get("blue").await?;
-/// println!("{:?}", widget.data);
-/// # Ok(()) }
-/// ```
-pub struct KindClient {
-    gvk: Gvk,
-    factory: SharedClientFactory,
-    identity: (ClientIdentity, HeaderMap),
-    /// The resource of the kind; shared by the handles of all identities.
-    place: Arc<Mutex<Option<ServedAt>>>,
-}
-
-/// The resource of a kind, and where it is known from.
-enum ServedAt {
-    Given(ResourceKind),
-    Discovered(Served),
-    /// The last resource, before an API server reported that it is not served.
-    ///
-    /// Discovery is repeated at the next use.
-    Outdated(ResourceKind),
-}
-
-impl KindClient {
-    /// Returns the kind.
-    #[must_use]
-    pub fn gvk(&self) -> &Gvk {
-        &self.gvk
-    }
-
-    /// Returns whether this is a handle of a factory, under any identity.
-    #[must_use]
-    pub fn is_of(&self, factory: &SharedClientFactory) -> bool {
-        Arc::ptr_eq(&self.factory.shared, &factory.shared)
-    }
-
-    /// Returns the underlying client, for requests of any kind under the same identity.
-    ///
-    /// # Panics
-    ///
-    /// Panics outside a tokio runtime, if the identity is used for the first time.
-    #[must_use]
-    pub fn client(&self) -> Client {
-        let (identity, headers) = self.identity.clone();
-        self.factory.client_of(identity, headers, true)
-    }
-
-    /// Returns the underlying client for writes that need no fence.
-    ///
-    /// See [`SharedClientFactory::unfenced_client_as`].
-    ///
-    /// # Panics
-    ///
-    /// Panics outside a tokio runtime, if the identity is used for the first time.
-    #[must_use]
-    pub fn unfenced_client(&self) -> Client {
-        let (identity, headers) = self.identity.clone();
-        self.factory.client_of(identity, headers, false)
-    }
-
-    /// Returns the client that reads caches.
-    pub(crate) fn reading_client(&self) -> &CountedClient {
-        &self.factory.shared.base
-    }
-
-    /// Returns the resource of the kind, if it is known.
-    #[must_use]
-    pub fn known_resource(&self) -> Option<ResourceKind> {
-        match &*self.place.lock() {
-            Some(ServedAt::Given(resource)) => Some(resource.clone()),
-            Some(ServedAt::Discovered(served)) => Some(served.resource.clone()),
-            Some(ServedAt::Outdated(_)) | None => None,
-        }
-    }
-
-    /// Returns the resource of the kind, or the last known one.
-    pub(crate) fn last_resource(&self) -> Option<ResourceKind> {
-        match &*self.place.lock() {
-            Some(ServedAt::Given(resource) | ServedAt::Outdated(resource)) => {
-                Some(resource.clone())
-            }
-            Some(ServedAt::Discovered(served)) => Some(served.resource.clone()),
-            None => None,
-        }
-    }
-
-    /// Returns an error if discovery has found the kind, and it cannot be watched.
-    pub(crate) fn check_watchable(&self) -> Result<(), MapperError> {
-        match &*self.place.lock() {
-            Some(ServedAt::Discovered(served)) if !served.is_watchable => {
-                Err(MapperError::NotWatchable {
-                    gvk: self.gvk.clone(),
-                    is_listable: served.is_listable,
-                })
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Sets the resource of the kind, which replaces any other.
-    pub fn set_resource(&self, resource: ResourceKind) {
-        *self.place.lock() = Some(ServedAt::Given(resource));
-    }
-
-    /// Forgets the resource of the kind, unless the program has set it.
-    pub(crate) fn forget_resource(&self) {
-        let mut place = self.place.lock();
-        if let Some(ServedAt::Discovered(served)) = &*place {
-            *place = Some(ServedAt::Outdated(served.resource.clone()));
-            self.factory.mapper().forget(&self.gvk.api_path());
-        }
-    }
-
-    /// Returns the resource of the kind, from discovery if it is not known.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the kind is not served, or discovery fails; the next call repeats the discovery.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future cancels the request in flight and loses nothing else.
-    pub async fn resource(&self) -> Result<ResourceKind, MapperError> {
-        if let Some(resource) = self.known_resource() {
-            return Ok(resource);
-        }
-        let served = self.factory.mapper().served(&self.gvk).await?;
-        let resource = served.resource.clone();
-        let mut place = self.place.lock();
-        if !matches!(&*place, Some(ServedAt::Given(_) | ServedAt::Discovered(_))) {
-            *place = Some(ServedAt::Discovered(served));
-        }
-        Ok(resource)
-    }
-
-    /// Returns kube's `Api` for the kind, in one namespace or, for `None`, in all.
-    ///
-    /// The namespace is ignored for a cluster-scoped kind.
-    ///
-    /// ```no_run
-    /// use kube::api::{DynamicObject, PostParams};
-    /// use lariat::cache::KindClient;
-    ///
-    /// # async fn example(
-    /// #     widgets: &KindClient, widget: DynamicObject,
-    /// # ) -> Result<(), Box<dyn std::error::Error>> {
-    /// let shop = widgets.api(Some("shop")).await?;
-    /// shop.create(&PostParams::default(), &widget).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// Fails as [`resource`](Self::resource) does.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future cancels the request in flight and loses nothing else.
-    pub async fn api(&self, namespace: Option<&str>) -> Result<Api<DynamicObject>, MapperError> {
-        let resource = self.resource().await?;
-        let described = ApiResource::from(&resource);
-        let namespace = namespace.filter(|_| resource.scope() == Scope::Namespaced);
-        let client = self.client();
-        Ok(match namespace {
-            Some(namespace) => Api::namespaced_with(client, namespace, &described),
-            None => Api::all_with(client, &described),
-        })
-    }
-}
-
-impl fmt::Debug for KindClient {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KindClient")
-            .field("gvk", &self.gvk)
-            .field("resource", &self.known_resource())
+            .field("kinds", &self.shared.tables.lock().kinds.len())
             .finish_non_exhaustive()
     }
 }
@@ -635,23 +403,6 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn clients_of_the_identities_asked_for_last_are_kept() {
-        let clients = factory();
-        let user = |number: usize| ClientIdentity::default().impersonate(format!("user-{number}"));
-        drop(clients.client());
-        for number in 0..1_000 {
-            clients.client_as(user(number)).expect("it can be sent");
-            clients.client_as(user(0)).expect("it can be sent");
-        }
-        let state = clients.shared.state.lock();
-        assert_eq!(state.clients.len(), MOST_IDENTITIES + 1);
-        for kept in [ClientIdentity::default(), user(0), user(999)] {
-            assert!(state.clients.contains_key(&(kept, true)));
-        }
-        assert!(!state.clients.contains_key(&(user(1), true)));
-    }
-
-    #[tokio::test]
     async fn a_handle_that_is_dropped_is_not_remembered() {
         let clients = factory();
         let gvk = |number: usize| Gvk::new("demo.dev", "v1", &format!("Kind{number}"));
@@ -661,7 +412,7 @@ mod tests {
             let handle = clients.for_kind_as(gvk(number), identity);
             drop(handle.expect("it can be sent"));
         }
-        assert_eq!(clients.shared.state.lock().kinds.len(), 1);
+        assert_eq!(clients.shared.tables.lock().kinds.len(), 1);
         assert!(Arc::ptr_eq(&kept, &clients.for_kind(gvk(0))));
     }
 }

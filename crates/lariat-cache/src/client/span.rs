@@ -9,14 +9,13 @@ use tower::BoxError;
 use tracing::Span;
 use tracing::field::{self, Empty};
 
-use super::gate;
 use super::write::{Write, WriteObserver};
 
 /// Returns the span of a write; a disabled one for all other requests.
 ///
 /// Its fields never come from bodies or headers, except the name of a created object.
 pub(super) fn of(write: Option<&Write>, observer: &dyn WriteObserver) -> Span {
-    let Some(write) = write.filter(|write| !gate::is_question(write)) else {
+    let Some(write) = write.filter(|write| !write.is_question()) else {
         return Span::none();
     };
     let is_named = !write.name.is_empty();

@@ -86,6 +86,12 @@ pub(crate) const OF_THE_OBJECT: [&str; 5] = [
 /// They are called by GET too, the method that starts a WebSocket.
 const CALLS: [&str; 3] = ["exec", "attach", "portforward"];
 
+/// Groups whose objects are requests for information: nothing is stored.
+const QUESTIONS: [&str; 2] = [
+    "/apis/authorization.k8s.io/",
+    "/apis/authentication.k8s.io/",
+];
+
 /// The verb of a write, as the API server names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -210,6 +216,12 @@ impl Write {
     /// Returns whether it is passed on to a program, which has no dry run.
     pub(super) fn is_passed_on(&self) -> bool {
         self.subresource.as_deref().is_some_and(is_passed_on)
+    }
+
+    /// Returns whether a POST only requests information, and stores nothing.
+    pub(super) fn is_question(&self) -> bool {
+        let path = &self.api_path;
+        QUESTIONS.iter().any(|group| path.starts_with(group))
     }
 
     /// Returns whether the answer contains a new state of an object.

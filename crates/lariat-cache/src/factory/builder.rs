@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use dashmap::DashMap;
 use kube::Client;
+use lariat_client::CountedClient;
 use lariat_core::Gvk;
 use lariat_seal::Sealing;
 use parking_lot::Mutex;
@@ -20,7 +21,6 @@ use crate::content_filter::ContentFilter;
 use crate::options::{KindOptions, MissingKind};
 use crate::publish::SharedBudget;
 use crate::reflector::{SharedServer, Starts};
-use crate::requests::CountedClient;
 use crate::warm::{ClusterUid, WarmStore};
 
 /// How long an unused kind is kept.

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::Request;
+use lariat_client::is_missing;
 use lariat_core::{Gvk, ObjectKey};
 use tokio::time;
 
 use super::core::Core;
-use crate::client::is_missing;
 use crate::mapper::MapperError;
 use crate::store::{CachedObject, Content};
 

@@ -5,13 +5,14 @@ use std::error::Error;
 use std::time::Duration;
 
 use http::Request;
+use lariat_client::is_missing;
 use lariat_core::{Gvk, LabelSelector, ObjectKey, Uid, debug_as_description};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time;
 
 use super::core::Core;
-use crate::client::{Sent, is_missing};
+use crate::client::Sent;
 use crate::reflector::is_list_of;
 use crate::store::{Content, Query};
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use http::Request;
 use http::header::ACCEPT;
 use kube::Client;
+use lariat_client::CountedClient;
 use lariat_core::{Gvk, ResourceKind, debug_as_description, describe};
 use parking_lot::Mutex;
 use tokio::sync::Mutex as AsyncMutex;
@@ -14,7 +15,6 @@ use tokio::time::{self, Instant};
 
 use super::aggregated::{self, Served};
 use super::legacy;
-use crate::requests::CountedClient;
 
 /// Maps kinds to resources by the API server's discovery.
 ///

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use lariat_client::Connection;
 use lariat_core::{RawObject, ResourceVersion};
 use tokio::time::Instant;
 use tracing::Span;
 
 use super::stream::{LineForm, WatchStream};
-use crate::client::Connection;
 use crate::store::Listing;
 
 /// An open watch, and how far it is.

@@ -11,9 +11,8 @@ use http::{Request, Response};
 use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
 use kube::client::Body;
+use lariat_client::CountedClient;
 use lariat_core::ResourceKind;
-
-use crate::requests::CountedClient;
 
 /// How long an answer may take to begin or, in a list, to continue.
 ///

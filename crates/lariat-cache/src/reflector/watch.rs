@@ -168,7 +168,7 @@ impl Reflector {
             self.silence_limit.passed();
             // The next request is sent on a fresh connection, which may lead to another server.
             if let Some(connection) = &open.connection {
-                connection.is_silent();
+                connection.report_silence();
             }
         }
         let decision = self.decide_after(&Attempt {

@@ -8,6 +8,7 @@ use std::{fmt, io};
 
 use futures::FutureExt;
 use http::Request;
+use lariat_client::{CountedClient, Single};
 use lariat_core::{Gvk, ResourceVersion, describe};
 use lariat_seal::{Context, Sealing, is_always_sealed};
 use serde::Deserialize;
@@ -17,8 +18,6 @@ use super::header::{Cold, FORMAT, Found, Header};
 use super::keys::Keys;
 use super::source::WarmSourceError;
 use super::{file, sealed};
-use crate::client::Single;
-use crate::requests::CountedClient;
 use crate::store::Store;
 
 /// The timeout of the request that identifies the cluster.

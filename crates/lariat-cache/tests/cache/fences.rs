@@ -2,31 +2,25 @@
 
 use std::error::Error;
 use std::fmt::Display;
-use std::io::Write as _;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use http::{Method, Request, Response, StatusCode};
 use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
 use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Client;
 use kube::api::{Api, DeleteParams, PostParams};
 use kube::client::Body;
-use kube::{Client, Config};
 use lariat_cache::{
-    ClientIdentity, GateDecision, Http2, PendingWrite, SharedClientFactory, WriteGate,
-    WriteReceipt, WriteResult, from_config,
+    ClientIdentity, GateDecision, PendingWrite, SharedClientFactory, WriteGate, WriteReceipt,
+    WriteResult,
 };
 use lariat_core::Fence;
 use parking_lot::Mutex;
 use serde_json::json;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
 use tokio::time::{Instant, advance, sleep, sleep_until};
 use tower::BoxError;
-
-use crate::credentials::{Folder, Guarded};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -45,24 +39,6 @@ impl Fence for Until {
 
     fn error(&self, write: &dyn Display, was_sent: bool) -> Box<dyn Error + Send + Sync> {
         format!("fenced: {write}, sent: {was_sent}").into()
-    }
-}
-
-/// A fence whose timer never fires, as in a process that was suspended.
-#[derive(Clone, Default)]
-struct Closed(Arc<AtomicBool>);
-
-impl Fence for Closed {
-    fn is_open(&self) -> bool {
-        !self.0.load(Ordering::Relaxed)
-    }
-
-    fn closed(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        Box::pin(std::future::pending())
-    }
-
-    fn error(&self, write: &dyn Display, was_sent: bool) -> Box<dyn Error + Send + Sync> {
-        Until(Instant::now()).error(write, was_sent)
     }
 }
 
@@ -313,76 +289,4 @@ async fn client_with_gate_of_its_own_asks_that_alone() {
     create(client).await.expect_err("its fence has closed");
     assert_eq!(*ends.lock(), ["Answered(200)", "NotSent"]);
     assert!(bench.ends.lock().is_empty());
-}
-
-/// Creates a client with a fence that is closed by hand.
-async fn fenced(config: Config) -> (Client, Closed) {
-    let clients =
-        SharedClientFactory::new(from_config(config, Http2::Off).await.expect("a client"));
-    let fence = Closed::default();
-    let gate = Fenced {
-        fence: fence.clone(),
-        ends: Arc::default(),
-    };
-    assert!(clients.set_gate(Arc::new(gate)));
-    (clients.client(), fence)
-}
-
-#[tokio::test]
-async fn write_is_not_sent_when_fence_closes_while_connecting() {
-    let proxy = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let mut config = Config::new("http://cluster.invalid".parse().expect("a URL"));
-    let address = proxy.local_addr().expect("bound");
-    config.proxy_url = Some(format!("http://{address}").parse().expect("a URL"));
-    let (client, fence) = fenced(config).await;
-    let connecting = async {
-        let (mut socket, _) = proxy.accept().await.expect("a connection");
-        let mut asked = [0; 7];
-        socket
-            .read_exact(&mut asked)
-            .await
-            .expect("it asks for a tunnel");
-        assert_eq!(&asked, b"CONNECT");
-        // The tunnel is there only after the fence has closed, and before any timer tells the client.
-        fence.0.store(true, Ordering::Relaxed);
-        socket
-            .write_all(b"HTTP/1.1 200 OK\r\n\r\n")
-            .await
-            .expect("it reads");
-        let mut rest = Vec::new();
-        let _ = socket.read_to_end(&mut rest).await;
-        String::from_utf8_lossy(&rest).into_owned()
-    };
-    let (written, rest) = tokio::join!(create(client), connecting);
-    let error = written.expect_err("the fence has closed");
-    assert!(error.contains(&refused(true)), "{error}");
-    assert!(!rest.contains("POST"), "{rest}");
-}
-
-#[tokio::test]
-async fn write_is_not_sent_when_fence_closes_while_credentials_are_read() {
-    let guarded = Guarded::start("new").await;
-    let folder = Folder::new("fenced-credentials");
-    folder.token("old", "");
-    let plugin = folder.plugin("if [ -p pipe ]; then cat pipe > /dev/null; fi");
-    let mut config = guarded.server.config();
-    config.auth_info.exec = Some(plugin);
-    let (client, fence) = fenced(config).await;
-    // From now on the plugin waits until the test writes into the pipe.
-    let pipe = folder.path("pipe");
-    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
-    assert!(made.expect("coreutils").success());
-    folder.token("new", "");
-    // The API server refuses the old token, so the plugin runs again, and the write would be sent again.
-    let closing = tokio::task::spawn_blocking(move || {
-        // Opened once the plugin reads from it.
-        let mut pipe = std::fs::File::options().write(true).open(pipe)?;
-        fence.0.store(true, Ordering::Relaxed);
-        pipe.write_all(b"go")
-    });
-    let (written, closed) = tokio::join!(create(client), closing);
-    closed.expect("no panic").expect("the plugin reads");
-    let error = written.expect_err("the fence has closed");
-    assert!(error.contains(&refused(true)), "{error}");
-    assert_eq!(*guarded.seen.lock(), ["old"]);
 }

@@ -7,9 +7,10 @@ use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use lariat_cache::{
-    Cache, GateDecision, Http2, PendingWrite, Selection, SharedCacheFactory, SharedClientFactory,
-    WriteGate, WriteReceipt, WriteResult, from_config,
+    Cache, GateDecision, PendingWrite, Selection, SharedCacheFactory, SharedClientFactory,
+    WriteGate, WriteReceipt, WriteResult,
 };
+use lariat_client::{Http2, from_config};
 use lariat_cluster::Cluster;
 use lariat_cluster::faults::{Action, Rule};
 use lariat_core::ObjectKey;

@@ -2,6 +2,12 @@
 
 mod bench;
 mod script;
+
+// Of the client's tests.
+#[path = "../../../lariat-client/tests/client/dark.rs"]
+mod dark;
+#[path = "../../../lariat-client/tests/client/server.rs"]
+#[allow(dead_code, reason = "the client's tests use all of it")]
 mod server;
 
 mod answers;
@@ -10,14 +16,11 @@ mod budget;
 mod changed_fields;
 mod chaos;
 mod compression;
+mod connections;
 mod content;
 mod content_filter;
 mod content_filter_bench;
 mod content_filter_faults;
-mod credentials;
-#[cfg(feature = "rustls-tls")]
-mod credentials_certificates;
-mod credentials_reread;
 mod defects;
 mod factory;
 mod faults;
@@ -29,17 +32,13 @@ mod identity;
 mod informer;
 #[cfg(feature = "kube-runtime")]
 mod kube_runtime;
-mod liveness;
 mod log;
 mod numbers;
 mod outages;
 mod own_writes;
 mod own_writes_answers;
 mod phases;
-mod proxies;
-mod refusals;
 mod relists;
-mod replacements;
 mod restores;
 mod resync;
 mod selection;
@@ -48,7 +47,6 @@ mod stale;
 mod starts;
 mod streams;
 mod subscribers;
-mod transport;
 mod unserved;
 mod unwatchable;
 mod usage;

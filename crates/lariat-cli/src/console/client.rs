@@ -8,7 +8,7 @@ use http::{HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Limited};
 use kube::client::Body;
 use kube::{Client, Config};
-use lariat_cache::Http2;
+use lariat_client::Http2;
 use lariat_console::api::{KindRef, Overview, key_segment};
 use lariat_core::{ObjectKey, describe};
 use serde::de::DeserializeOwned;
@@ -78,8 +78,8 @@ impl Console {
             .transpose()?;
         let (client, prefix, name) = if let Some(pod) = &source.pod {
             let client = match &source.kubeconfig {
-                Some(path) => lariat_cache::from_kubeconfig(path).await,
-                None => lariat_cache::connect().await,
+                Some(path) => lariat_client::from_kubeconfig(path).await,
+                None => lariat_client::connect().await,
             };
             let Pod {
                 namespace,
@@ -92,7 +92,7 @@ impl Console {
             (client?, prefix, shown)
         } else {
             let config = Config::new(source.url.clone());
-            let client = lariat_cache::from_config(config, Http2::Negotiated).await?;
+            let client = lariat_client::from_config(config, Http2::Negotiated).await?;
             let shown = source.url.to_string().trim_end_matches('/').to_owned();
             (client, String::new(), shown)
         };

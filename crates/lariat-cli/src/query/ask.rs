@@ -68,7 +68,7 @@ async fn answer(options: &Options) -> Result<String> {
 
 async fn connect(options: &Options) -> Result<Client> {
     Ok(match &options.kubeconfig {
-        Some(path) => lariat_cache::from_kubeconfig(path).await?,
-        None => lariat_cache::connect().await?,
+        Some(path) => lariat_client::from_kubeconfig(path).await?,
+        None => lariat_client::connect().await?,
     })
 }

@@ -60,6 +60,7 @@ pub(super) const PACKAGES: &[&str] = &[
     "lariat",
     "lariat-apimachinery",
     "lariat-cache",
+    "lariat-client",
     "lariat-cluster",
     "lariat-console",
     "lariat-controller",

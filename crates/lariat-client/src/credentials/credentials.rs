@@ -11,15 +11,15 @@ use tokio::task;
 use super::error::{CredentialError, Refusal};
 use super::login::Login;
 use super::source::{Known, ReadReason, Source};
-use crate::client::kubeconfig::Origin;
-use crate::client::single::Single;
-use crate::client::socket::Offer;
+use crate::kubeconfig::Origin;
+use crate::single::Single;
+use crate::socket::Offer;
 
 /// The result of a read.
 type Attempt = Result<Arc<Login>, CredentialError>;
 
 /// The credentials of a configuration.
-pub(in crate::client) struct Credentials {
+pub(crate) struct Credentials {
     source: Arc<Source>,
     reading: Single<Attempt>,
     /// The read in the background, which no request waits for.
@@ -30,7 +30,7 @@ impl Credentials {
     /// Reads the credentials of a configuration.
     ///
     /// `origin` is read again when they are refused.
-    pub(in crate::client) async fn read(
+    pub(crate) async fn read(
         config: Config,
         origin: Option<Origin>,
         offers_http2: bool,
@@ -52,7 +52,7 @@ impl Credentials {
     /// Returns the current credentials; reads files or runs plugins if due.
     ///
     /// A plugin is waited for only if its credential has expired; before, it runs in the background.
-    pub(in crate::client) async fn current(&self) -> Attempt {
+    pub(crate) async fn current(&self) -> Attempt {
         match self.source.known() {
             Known::Fresh(login) => return Ok(login),
             Known::Due(login) => {
@@ -65,12 +65,12 @@ impl Credentials {
     }
 
     /// Returns the credentials that were read last, valid or not.
-    pub(in crate::client) fn known(&self) -> Option<Arc<Login>> {
+    pub(crate) fn known(&self) -> Option<Arc<Login>> {
         self.source.last()
     }
 
     /// Returns credentials without running an exec plugin, which may take long.
-    pub(in crate::client) async fn at_hand(&self) -> Attempt {
+    pub(crate) async fn at_hand(&self) -> Attempt {
         match self.known().filter(|_| self.source.has_plugin()) {
             Some(login) => Ok(login),
             None => self.current().await,
@@ -80,7 +80,7 @@ impl Credentials {
     /// Returns other credentials than the refused ones.
     ///
     /// `None` if there are none.
-    pub(in crate::client) async fn after_refusal(
+    pub(crate) async fn after_refusal(
         &self,
         refused: &Arc<Login>,
         refusal: Refusal,
@@ -104,7 +104,7 @@ impl Credentials {
     }
 
     /// Returns whether the credentials can change.
-    pub(in crate::client) fn can_change(&self) -> bool {
+    pub(crate) fn can_change(&self) -> bool {
         self.source.can_change()
     }
 

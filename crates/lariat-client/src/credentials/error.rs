@@ -2,11 +2,11 @@
 
 use lariat_core::describe;
 
-use crate::client::exec::ExecError;
+use crate::exec::ExecError;
 
 /// The error of credentials that could not be obtained; the request was not sent.
 #[derive(Debug, Clone, thiserror::Error)]
-pub(in crate::client) enum CredentialError {
+pub(crate) enum CredentialError {
     #[error(transparent)]
     Exec(#[from] ExecError),
     #[error("the credentials of the configuration cannot be used: {0}")]
@@ -21,7 +21,7 @@ impl From<kube::Error> for CredentialError {
 
 /// The way in which credentials were refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::client) enum Refusal {
+pub(crate) enum Refusal {
     /// The API server answered 401.
     Unauthorized,
     /// TLS failed, maybe because of a certificate, but not of a token.

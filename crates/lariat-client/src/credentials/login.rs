@@ -14,10 +14,10 @@ use tower::{BoxError, Layer, ServiceExt};
 use super::error::{CredentialError, Refusal};
 use super::life::Life;
 use super::transport::Transport;
-use crate::client::exec::Credential;
+use crate::exec::Credential;
 
 /// The credentials that are presented to the API server.
-pub(in crate::client) struct Login {
+pub(crate) struct Login {
     pub(super) signer: Signer,
     /// The credential of an exec plugin, and how long it is valid.
     pub(super) plugin: Option<Arc<Credential>>,
@@ -25,7 +25,7 @@ pub(in crate::client) struct Login {
     /// Whether another certificate or authority may be read after TLS has failed.
     pub(super) has_certificates: bool,
     pub(super) has_client_certificate: bool,
-    pub(in crate::client) transport: Arc<Transport>,
+    pub(crate) transport: Arc<Transport>,
 }
 
 /// Adds a header to requests.
@@ -39,12 +39,12 @@ pub(super) enum Signer {
 
 impl Login {
     /// Returns whether there are certificates that may have been replaced.
-    pub(in crate::client) fn has_certificates(&self) -> bool {
+    pub(crate) fn has_certificates(&self) -> bool {
         self.has_certificates
     }
 
     /// Returns whether the server is shown a certificate, which it may refuse.
-    pub(in crate::client) fn has_client_certificate(&self) -> bool {
+    pub(crate) fn has_client_certificate(&self) -> bool {
         self.has_client_certificate
     }
 
@@ -57,7 +57,7 @@ impl Login {
     }
 
     /// Adds the credentials to a request.
-    pub(in crate::client) async fn sign(
+    pub(crate) async fn sign(
         &self,
         mut request: Request<Body>,
     ) -> Result<Request<Body>, CredentialError> {

@@ -16,8 +16,8 @@ use secrecy::ExposeSecret;
 
 use super::error::CredentialError;
 use super::login::Signer;
-use crate::client::exec::Credential;
-use crate::client::pem;
+use crate::exec::Credential;
+use crate::pem;
 
 /// Returns the exec plugin, unless other credentials take precedence.
 pub(super) fn plugin(config: &Config) -> Option<&ExecConfig> {

@@ -11,7 +11,7 @@ mod material;
 mod source;
 mod transport;
 
-pub(super) use credentials::Credentials;
-pub(super) use error::{CredentialError, Refusal};
-pub(super) use login::Login;
-pub(super) use transport::{Http1, Transport};
+pub(crate) use credentials::Credentials;
+pub(crate) use error::{CredentialError, Refusal};
+pub(crate) use login::Login;
+pub(crate) use transport::{Http1, Transport};

@@ -13,10 +13,10 @@ use super::life::Life;
 use super::login::Login;
 use super::material;
 use super::transport::Transport;
-use crate::client::exec;
-use crate::client::kubeconfig::Origin;
-use crate::client::socket::Offer;
-use crate::client::url;
+use crate::exec;
+use crate::kubeconfig::Origin;
+use crate::socket::Offer;
+use crate::url;
 
 /// How often files of tokens and certificates are read, as in client-go.
 const READ_EVERY: Duration = Duration::from_secs(60);

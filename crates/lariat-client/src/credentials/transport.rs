@@ -6,27 +6,27 @@ use kube::Config;
 use kube::client::Body;
 use parking_lot::Mutex;
 
-use crate::client::dial::{self, Dialer};
-use crate::client::pool::{CONNECTION_WINDOW, PING_AFTER, PING_TIMEOUT, STREAM_WINDOW};
-use crate::client::socket::Offer;
+use crate::dial::{self, Dialer};
+use crate::pool::{CONNECTION_WINDOW, PING_AFTER, PING_TIMEOUT, STREAM_WINDOW};
+use crate::socket::Offer;
 
 type Hyper = HyperClient<Dialer, Body>;
 
 /// Opens connections with one certificate.
-pub(in crate::client) struct Transport {
+pub(crate) struct Transport {
     /// A number that differs for each certificate.
-    pub(in crate::client) number: u64,
+    pub(crate) number: u64,
     /// A hash of the certificates and the other settings of TLS.
     pub(super) certificate: u64,
-    pub(in crate::client) dialer: Dialer,
+    pub(crate) dialer: Dialer,
     /// Uses HTTP/1.1, unless the server chooses HTTP/2.
-    pub(in crate::client) http1: Http1,
+    pub(crate) http1: Http1,
     /// Uses HTTP/1.1 only, for exec, attach and port-forward.
-    pub(in crate::client) upgrades: Http1,
+    pub(crate) upgrades: Http1,
 }
 
 /// An HTTP/1.1 client whose idle connections can be dropped.
-pub(in crate::client) struct Http1 {
+pub(crate) struct Http1 {
     dialer: Dialer,
     /// Replaced to drop its connections, because hyper's pool cannot be emptied.
     hyper: Mutex<Hyper>,
@@ -50,7 +50,7 @@ impl Transport {
     }
 
     /// Closes idle HTTP/1.1 connections now, and the others once their answer was read.
-    pub(in crate::client) fn forget_idle(&self) {
+    pub(crate) fn forget_idle(&self) {
         self.http1.forget_idle();
         self.upgrades.forget_idle();
     }
@@ -62,12 +62,12 @@ impl Http1 {
         Self { dialer, hyper }
     }
 
-    pub(in crate::client) fn get(&self) -> Hyper {
+    pub(crate) fn get(&self) -> Hyper {
         self.hyper.lock().clone()
     }
 
     /// Returns the dialer of the connections.
-    pub(in crate::client) fn dialer(&self) -> &Dialer {
+    pub(crate) fn dialer(&self) -> &Dialer {
         &self.dialer
     }
 

@@ -23,7 +23,7 @@ impl Kubeconfig {
     /// Returns the kubeconfig, if none of its entries refers to something outside of it.
     ///
     /// This is asked of entries that are not used, too, because the current context may be changed later.
-    pub(in crate::client) fn self_contained(self) -> Result<Self, String> {
+    pub(crate) fn self_contained(self) -> Result<Self, String> {
         for (list, member, what) in OUTSIDE {
             for entry in self.all(list)? {
                 if is_set(&entry, member) {

@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 
 /// A kubeconfig that cannot be used: the file, if it has one, and what is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::client) struct Unusable {
-    pub(in crate::client) path: Option<PathBuf>,
-    pub(in crate::client) detail: String,
+pub(crate) struct Unusable {
+    pub(crate) path: Option<PathBuf>,
+    pub(crate) detail: String,
 }
 
 /// The content of a file.

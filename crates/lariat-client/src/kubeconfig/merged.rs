@@ -8,7 +8,7 @@ use super::entry::Entry;
 
 /// Kubeconfig files, the first one first: it takes precedence.
 #[derive(Debug)]
-pub(in crate::client) struct Kubeconfig {
+pub(crate) struct Kubeconfig {
     documents: Vec<Document>,
 }
 
@@ -40,7 +40,7 @@ impl List {
 
 impl Kubeconfig {
     /// Reads files. Missing ones are skipped, unless all are missing.
-    pub(in crate::client) fn read(paths: &[PathBuf]) -> Result<Self, Unusable> {
+    pub(crate) fn read(paths: &[PathBuf]) -> Result<Self, Unusable> {
         let mut documents = Vec::new();
         for path in paths {
             match Document::read(path) {
@@ -65,7 +65,7 @@ impl Kubeconfig {
     }
 
     /// Reads a text that is not in a file.
-    pub(in crate::client) fn parse(text: &[u8]) -> Result<Self, String> {
+    pub(crate) fn parse(text: &[u8]) -> Result<Self, String> {
         let documents = vec![Document::parse(text, None)?];
         Ok(Self { documents })
     }

@@ -9,7 +9,7 @@ mod contained;
 mod document;
 mod entry;
 #[cfg(feature = "fuzzing")]
-pub(crate) mod fuzzing;
+pub mod fuzzing;
 mod merged;
 mod origin;
 mod plugin;
@@ -18,6 +18,6 @@ mod settled;
 mod tests;
 mod user;
 
-pub(super) use document::Unusable;
-pub(super) use merged::Kubeconfig;
-pub(super) use origin::Origin;
+pub(crate) use document::Unusable;
+pub(crate) use merged::Kubeconfig;
+pub(crate) use origin::Origin;

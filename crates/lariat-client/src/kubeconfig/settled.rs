@@ -10,18 +10,18 @@ use kube::Config;
 use super::entry::Entry;
 use super::merged::{Kubeconfig, List};
 use super::{plugin, user};
-use crate::client::pem;
-use crate::client::proxy::{self, ProxyVariables};
-use crate::client::url;
+use crate::pem;
+use crate::proxy::{self, ProxyVariables};
+use crate::url;
 
 impl Kubeconfig {
     /// Returns the configuration of the current context, for the proxies of the environment.
-    pub(in crate::client) fn settle(&self) -> Result<Config, String> {
+    pub(crate) fn settle(&self) -> Result<Config, String> {
         self.settle_with(&ProxyVariables::from_env())
     }
 
     /// Returns the configuration of a context, for the proxies of the environment.
-    pub(in crate::client) fn settle_context(&self, name: &str) -> Result<Config, String> {
+    pub(crate) fn settle_context(&self, name: &str) -> Result<Config, String> {
         let context = self.find(List::Contexts, name)?;
         let context = context.ok_or_else(|| format!("it has no context {name:?}"))?;
         self.settled(&context, &ProxyVariables::from_env())

@@ -8,7 +8,7 @@ use kube::config::ExecInteractiveMode;
 use secrecy::ExposeSecret;
 
 use super::Kubeconfig;
-use crate::client::proxy::ProxyVariables;
+use crate::proxy::ProxyVariables;
 
 /// Settles a kubeconfig with this user and cluster.
 fn settle(user: &str, cluster: &str) -> Result<Config, String> {

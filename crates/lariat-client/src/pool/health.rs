@@ -11,7 +11,7 @@ use std::time::Duration;
 use http::StatusCode;
 use tokio::time::Instant;
 
-use super::super::request::Length;
+use crate::request::Length;
 
 /// How many failures in a row make a connection suspect.
 const FAILURES: u32 = 5;
@@ -24,7 +24,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// What an answer shows about the server behind its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::client) enum Sign {
+pub(crate) enum Sign {
     Works,
     Fails,
     /// An answer about the request rather than the server.
@@ -33,7 +33,7 @@ pub(in crate::client) enum Sign {
 
 impl Sign {
     /// Returns the sign of an answer that is read to its end.
-    pub(in crate::client) fn of(length: Length, status: StatusCode) -> Self {
+    pub(crate) fn of(length: Length, status: StatusCode) -> Self {
         match status {
             // A server that has lost etcd opens watches from its cache, and one that is well refuses watch lists with
             // 504 while its cache is behind.
@@ -60,7 +60,7 @@ pub(super) enum Suspicion {
 
 /// The judgement of one connection.
 #[derive(Debug, Default)]
-pub(in crate::client) struct Health {
+pub(crate) struct Health {
     /// Consecutive failures.
     failures: u32,
     has_worked: bool,
@@ -70,7 +70,7 @@ pub(in crate::client) struct Health {
 }
 
 impl Health {
-    pub(in crate::client) fn record(&mut self, sign: Sign) {
+    pub(crate) fn record(&mut self, sign: Sign) {
         match sign {
             Sign::Nothing => {}
             Sign::Works => {
@@ -95,7 +95,7 @@ impl Health {
     }
 
     /// Returns whether a fresh connection is to be opened in its place.
-    pub(in crate::client) fn is_suspect(&self) -> bool {
+    pub(crate) fn is_suspect(&self) -> bool {
         self.suspicion.is_some() && !self.is_replaced
     }
 
@@ -125,7 +125,7 @@ impl Health {
 
 /// Limits how often fresh connections are opened in place of suspect ones.
 #[derive(Debug)]
-pub(in crate::client) struct Replacements {
+pub(crate) struct Replacements {
     not_before: Option<Instant>,
     pause: Duration,
 }
@@ -141,7 +141,7 @@ impl Default for Replacements {
 
 impl Replacements {
     /// Returns whether a fresh connection may be opened; if so, the next pause begins.
-    pub(in crate::client) fn begin(&mut self, now: Instant) -> bool {
+    pub(crate) fn begin(&mut self, now: Instant) -> bool {
         let may = self.not_before.is_none_or(|time| now >= time);
         if may {
             self.not_before = Some(now + self.pause);
@@ -151,7 +151,7 @@ impl Replacements {
     }
 
     /// Records that a connection works which no suspicion is about.
-    pub(in crate::client) fn works(&mut self) {
+    pub(crate) fn works(&mut self) {
         self.pause = FIRST_PAUSE;
     }
 }

@@ -18,17 +18,11 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tower::BoxError;
 
-use super::super::request::{Length, is_watch};
 use super::health::{Health, Sign, Suspicion};
+use super::load::Load;
 use super::open::Http2;
+use crate::request::{Length, is_watch};
 
-/// How many requests share a connection at most.
-///
-/// The flow-control windows are sized for that many.
-const SHARED_BY: usize = 100;
-
-/// How long a connection may be idle, unless it is the only one.
-const IDLE_FOR: Duration = Duration::from_secs(90);
 /// A connection is suspect after a request was cancelled that waited so long for its answer, or for the rest of it.
 const UNANSWERED: Duration = Duration::from_secs(30);
 
@@ -42,18 +36,6 @@ pub(super) struct Line {
     load: Mutex<Load>,
     /// Cancelled to move the watches to another connection.
     moved: CancellationToken,
-}
-
-/// The requests of a connection.
-struct Load {
-    brief: usize,
-    lasting: usize,
-    /// The limit that follows from refused streams.
-    most: usize,
-    /// Whether it accepts no more requests, and is closed when the last one has ended.
-    is_retired: bool,
-    idle_since: Instant,
-    health: Health,
 }
 
 /// A slot on a connection, reserved for a request until its answer has been read.
@@ -106,7 +88,7 @@ impl Line {
 
     /// Calls a function with the judgement of the connection.
     pub(super) fn health<T>(&self, call: impl FnOnce(&mut Health) -> T) -> T {
-        call(&mut self.load.lock().health)
+        call(self.load.lock().health())
     }
 
     /// Ends the watches, so that their readers open them again on another connection.
@@ -120,68 +102,8 @@ impl Line {
 
     /// Returns whether an idle connection is kept for further requests.
     pub(super) fn waits(&self, has_another: bool) -> bool {
-        let load = self.load.lock();
-        !load.is_retired
-            && !load.health.is_replaced()
-            && (!has_another || load.idle_since.elapsed() < IDLE_FOR)
+        self.load.lock().waits(has_another)
     }
-}
-
-impl Load {
-    fn new() -> Self {
-        Self {
-            brief: 0,
-            lasting: 0,
-            most: SHARED_BY,
-            is_retired: false,
-            idle_since: Instant::now(),
-            health: Health::default(),
-        }
-    }
-
-    fn used(&self) -> usize {
-        self.brief + self.lasting
-    }
-
-    fn claim(&mut self, length: Length, limit: usize) -> bool {
-        let limit = limit.min(self.most);
-        let kept_free = match length {
-            Length::Brief => 0,
-            Length::Lasting => reserve(limit).saturating_sub(self.brief),
-        };
-        if self.is_retired || self.health.is_replaced() || self.used() + kept_free >= limit {
-            return false;
-        }
-        match length {
-            Length::Brief => self.brief += 1,
-            Length::Lasting => self.lasting += 1,
-        }
-        true
-    }
-
-    /// Records that a request has ended.
-    fn give_back(&mut self, length: Length) {
-        match length {
-            Length::Brief => self.brief -= 1,
-            Length::Lasting => self.lasting -= 1,
-        }
-        if self.used() == 0 {
-            self.idle_since = Instant::now();
-        }
-    }
-
-    /// Records that the server refused a stream.
-    fn refused(&mut self) {
-        self.most = self.used().saturating_sub(1);
-        self.is_retired |= self.most == 0;
-    }
-}
-
-/// Returns how many slots watches leave to other requests.
-///
-/// Otherwise every other request would need a further connection.
-fn reserve(limit: usize) -> usize {
-    if limit > 1 { limit.div_ceil(10) } else { 0 }
 }
 
 impl Share {
@@ -261,8 +183,8 @@ impl Waiting {
         let mut load = share.line.load.lock();
         match refusal {
             Some(Refusal::Stream) => load.refused(),
-            Some(Refusal::Connection) => load.is_retired = true,
-            None if was_sent => load.health.record(Sign::Fails),
+            Some(Refusal::Connection) => load.retire(),
+            None if was_sent => load.health().record(Sign::Fails),
             None => {}
         }
     }
@@ -294,13 +216,17 @@ impl Drop for Waiting {
     }
 }
 
-/// The connection of an answer, among the extensions of its head.
+/// The connection of an answer, as an extension of its response.
+///
+/// Only answers over HTTP/2 have it, from clients that were created by [`connect`](crate::connect) or a similar function.
 #[derive(Debug, Clone)]
-pub(crate) struct Connection(Weak<Line>);
+pub struct Connection(Weak<Line>);
 
 impl Connection {
     /// Reports that a watch received nothing new for so long that its server may have stopped to watch.
-    pub(crate) fn is_silent(&self) {
+    ///
+    /// The next request opens a fresh connection, if there was none in the last seconds.
+    pub fn report_silence(&self) {
         if let Some(line) = self.0.upgrade() {
             line.health(|health| health.suspect(Suspicion::Silent));
         }
@@ -343,7 +269,7 @@ struct MovedAway;
 type Moved = Pin<Box<WaitForCancellationFutureOwned>>;
 
 /// The body of an answer; keeps its slot until it was read or dropped.
-pub(in crate::client) struct Answer {
+pub(crate) struct Answer {
     body: Incoming,
     waiting: Waiting,
     /// What the answer shows about the server, once it was read.
@@ -404,45 +330,5 @@ impl http_body::Body for Answer {
 
     fn size_hint(&self) -> http_body::SizeHint {
         self.body.size_hint()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Counts how many requests of a length a connection takes.
-    fn taken(load: &mut Load, length: Length, limit: usize) -> usize {
-        (0..1_000).take_while(|_| load.claim(length, limit)).count()
-    }
-
-    #[tokio::test]
-    async fn watches_leave_places_to_others() {
-        for (limit, watches, others) in [(1, 1, 0), (2, 1, 1), (20, 18, 2), (250, 90, 10)] {
-            let mut load = Load::new();
-            assert_eq!(taken(&mut load, Length::Lasting, limit), watches, "{limit}");
-            assert_eq!(taken(&mut load, Length::Brief, limit), others, "{limit}");
-        }
-    }
-
-    #[tokio::test]
-    async fn short_requests_use_all_places_and_leave_none_idle() {
-        let mut load = Load::new();
-        assert_eq!(taken(&mut load, Length::Brief, 20), 20);
-        for _ in 0..10 {
-            load.give_back(Length::Brief);
-        }
-        assert_eq!(taken(&mut load, Length::Lasting, 20), 10);
-    }
-
-    #[tokio::test]
-    async fn what_was_refused_is_not_sent_there_again() {
-        let mut load = Load::new();
-        assert_eq!(taken(&mut load, Length::Brief, 100), 100);
-        load.refused();
-        load.give_back(Length::Brief);
-        assert!(!load.claim(Length::Brief, 100), "it had 99 when it refused");
-        load.give_back(Length::Brief);
-        assert!(load.claim(Length::Brief, 100));
     }
 }

@@ -2,12 +2,13 @@
 
 mod health;
 mod line;
+mod load;
 mod open;
 mod pool;
 
-pub(super) use self::health::{Health, Replacements, Sign};
-pub(crate) use self::line::Connection;
-pub(super) use self::open::{
+pub(crate) use self::health::{Health, Replacements, Sign};
+pub use self::line::Connection;
+pub(crate) use self::open::{
     CONNECTION_WINDOW, OpenError, PING_AFTER, PING_TIMEOUT, STREAM_WINDOW,
 };
-pub(super) use pool::{Pool, Sent};
+pub(crate) use pool::{Pool, Sent};

@@ -15,19 +15,19 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time;
 
-use super::super::dial::{Dialer, NotConnected};
-use super::super::socket::Socket;
 use super::line::Line;
+use crate::dial::{Dialer, NotConnected};
+use crate::socket::Socket;
 
 /// The silence before a ping, and the timeout of its answer, as in client-go.
-pub(in crate::client) const PING_AFTER: Duration = Duration::from_secs(30);
-pub(in crate::client) const PING_TIMEOUT: Duration = Duration::from_secs(15);
+pub(crate) const PING_AFTER: Duration = Duration::from_secs(30);
+pub(crate) const PING_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The flow-control windows, in bytes: large enough for lists from distant servers.
 ///
 /// The second one is shared by all answers of a connection, so that an answer that is not read cannot block the others.
-pub(in crate::client) const STREAM_WINDOW: u32 = 1024 * 1024;
-pub(in crate::client) const CONNECTION_WINDOW: u32 = 128 * 1024 * 1024;
+pub(crate) const STREAM_WINDOW: u32 = 1024 * 1024;
+pub(crate) const CONNECTION_WINDOW: u32 = 128 * 1024 * 1024;
 
 /// The stream limit before the server's settings arrive; nothing is sent before.
 const NOT_SETTLED: usize = 0;
@@ -42,7 +42,7 @@ pub(super) enum Opened {
 
 /// The error of a connection that could not be opened, or accepts no requests.
 #[derive(Debug, Clone, thiserror::Error)]
-pub(in crate::client) enum OpenError {
+pub(crate) enum OpenError {
     #[error(transparent)]
     NotConnected(NotConnected),
     #[error("the connection to {url} ended before the server sent its settings")]
@@ -206,7 +206,7 @@ impl Settled {
 /// A socket that notifies on each read.
 ///
 /// By then hyper has processed the bytes that were read before.
-pub(in crate::client) struct Settling {
+pub(crate) struct Settling {
     socket: Socket,
     settled: Arc<Settled>,
 }

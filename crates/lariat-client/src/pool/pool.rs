@@ -12,9 +12,9 @@ use tower::BoxError;
 use super::health::{Health, Replacements};
 use super::line::{Answer, Line, SendError, Share};
 use super::open::{OpenError, Opened, open};
-use crate::client::dial::Dialer;
-use crate::client::request::{Length, copy};
-use crate::client::single::Single;
+use crate::dial::Dialer;
+use crate::request::{Length, copy};
+use crate::single::Single;
 
 /// How often a request is sent that the server did not process.
 const ATTEMPTS: usize = 3;

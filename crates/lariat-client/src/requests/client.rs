@@ -1,5 +1,6 @@
 //! A client that counts its requests.
 
+use std::fmt;
 use std::sync::Arc;
 
 use http::{Request, Response, StatusCode};
@@ -12,14 +13,18 @@ use tokio::runtime::Handle;
 use super::totals::{RequestStatus, Totals};
 
 /// A client whose requests are counted; clones share the counters.
+///
+/// A request that is dropped before its answer counts as one without an answer.
 #[derive(Clone)]
-pub(crate) struct CountedClient {
+pub struct CountedClient {
     client: Client,
     totals: Arc<Totals>,
 }
 
 impl CountedClient {
-    pub(crate) fn new(client: Client) -> Self {
+    /// Counts the requests through this handle to a client.
+    #[must_use]
+    pub fn new(client: Client) -> Self {
         Self {
             client,
             totals: Arc::default(),
@@ -33,14 +38,16 @@ impl CountedClient {
     }
 
     /// Returns the client that does not count.
-    pub(crate) fn uncounted(&self) -> &Client {
+    #[must_use]
+    pub fn uncounted(&self) -> &Client {
         &self.client
     }
 
     /// Returns a kube client that shares the counters with this one.
     ///
     /// It needs a task and thus a runtime: outside of one, requests are not counted.
-    pub(crate) fn to_kube(&self) -> Client {
+    #[must_use]
+    pub fn to_kube(&self) -> Client {
         if Handle::try_current().is_err() {
             return self.client.clone();
         }
@@ -53,15 +60,22 @@ impl CountedClient {
         Client::new(tower::service_fn(send), namespace)
     }
 
-    pub(crate) fn status(&self) -> RequestStatus {
+    /// Returns the requests so far, with their results.
+    #[must_use]
+    pub fn status(&self) -> RequestStatus {
         self.totals.status()
     }
 
     /// Sends a request and waits for the head of its answer.
-    pub(crate) async fn send(
-        &self,
-        mut request: Request<Body>,
-    ) -> Result<Response<Body>, kube::Error> {
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no answer. A refusal of the API server is an answer.
+    ///
+    /// # Cancel safety
+    ///
+    /// A request whose future is dropped may have been sent.
+    pub async fn send(&self, mut request: Request<Body>) -> Result<Response<Body>, kube::Error> {
         let counting = self.totals.begin(&mut request);
         let answer = self.client.send(request).await;
         counting.answered(&answer, Response::status);
@@ -69,7 +83,15 @@ impl CountedClient {
     }
 
     /// Sends a request and reads its answer as text of at most `limit` bytes.
-    pub(crate) async fn request_text(
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no answer, a refusal, more than `limit` bytes, or bytes that are not UTF-8.
+    ///
+    /// # Cancel safety
+    ///
+    /// A request whose future is dropped may have been sent.
+    pub async fn request_text(
         &self,
         request: Request<Vec<u8>>,
         limit: usize,
@@ -81,6 +103,12 @@ impl CountedClient {
         }
         let body = read(body, limit).await?;
         String::from_utf8(body).map_err(kube::Error::FromUtf8)
+    }
+}
+
+impl fmt::Debug for CountedClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CountedClient").finish_non_exhaustive()
     }
 }
 

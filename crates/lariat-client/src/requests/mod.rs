@@ -3,6 +3,6 @@
 mod client;
 mod totals;
 
-pub(crate) use client::CountedClient;
+pub use client::CountedClient;
 pub(crate) use totals::ServerSlot;
 pub use totals::{RequestCount, RequestStatus, RequestTimes};

@@ -9,7 +9,7 @@ use http::{Request, header};
 use hyper::body::Incoming;
 use kube::Client;
 use kube::config::{ExecConfig, ExecInteractiveMode};
-use lariat_cache::{ConnectError, Http2, SharedClientFactory, from_config};
+use lariat_client::{ConnectError, CountedClient, Http2, from_config, separate};
 use lariat_core::describe;
 use parking_lot::Mutex;
 use tokio::time;
@@ -251,7 +251,7 @@ async fn kubeconfig_is_read_again_when_its_token_is_refused() {
         folder.write("config", &config.to_string());
     };
     put("first", &url);
-    let client = lariat_cache::from_kubeconfig(folder.path("config"))
+    let client = lariat_client::from_kubeconfig(folder.path("config"))
         .await
         .unwrap();
     assert_eq!(write(&client).await, Ok(()));
@@ -426,7 +426,7 @@ async fn separate_client_shares_connections_while_its_plugin_fails() {
     folder.token("first", "");
     let plugin = folder.plugin(FAILS);
     let client = guarded.client(|user| user.exec = Some(plugin)).await;
-    let separate = SharedClientFactory::new(client).separate_client();
+    let separate = separate(&CountedClient::new(client));
     folder.write("fail", "");
     for _ in 0..3 {
         assert_eq!(write(&separate).await, Ok(()));
@@ -447,7 +447,7 @@ async fn separate_client_shares_connections_while_its_plugin_runs() {
     folder.write("go", "");
     let plugin = folder.plugin(WAITS);
     let client = guarded.client(|user| user.exec = Some(plugin)).await;
-    let separate = SharedClientFactory::new(client).separate_client();
+    let separate = separate(&CountedClient::new(client));
     std::fs::remove_file(folder.path("go")).unwrap();
     // The plugin waits for these requests, so none of them can have waited for the plugin.
     for _ in 0..2 {

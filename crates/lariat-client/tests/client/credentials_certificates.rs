@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::Request;
 use hyper::body::Incoming;
-use lariat_cache::{Http2, from_config, from_kubeconfig};
+use lariat_client::{Http2, from_config, from_kubeconfig};
 use parking_lot::Mutex;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use tokio_rustls::TlsAcceptor;

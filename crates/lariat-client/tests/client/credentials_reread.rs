@@ -39,7 +39,7 @@ impl Contexts {
 
     async fn client(&self, folder: &Folder) -> kube::Client {
         self.write(folder);
-        let client = lariat_cache::from_kubeconfig(folder.path("config")).await;
+        let client = lariat_client::from_kubeconfig(folder.path("config")).await;
         client.expect("it is valid")
     }
 }

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use http_body_util::BodyExt;
 use kube::Client;
-use lariat_cache::{Http2, SharedCacheFactory, from_config};
-use lariat_cluster::Cluster;
+use lariat_client::{Http2, from_config};
 use lariat_core::describe;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -15,26 +14,10 @@ use tokio::sync::watch::Sender;
 use tokio::task::JoinSet;
 use tokio::time;
 
-use crate::bench::{MINUTE, Writer, config_maps};
+use crate::MINUTE;
+use crate::dark::{Proxy, SILENCE, TEST, pass, until};
 use crate::server::{Server, Speech, listen, quiet};
 use crate::transport::{watch, write};
-
-const SILENCE: Duration = Duration::from_secs(30);
-const TEST: Duration = Duration::from_secs(15);
-
-/// Moves the clock, which otherwise runs, so that sockets are waited for.
-async fn pass(time: Duration) {
-    time::pause();
-    time::advance(time).await;
-    time::resume();
-}
-
-/// Waits for a fact.
-async fn until<T>(facts: &Sender<T>, is_so: impl FnMut(&T) -> bool) {
-    let mut facts = facts.subscribe();
-    let waiting = time::timeout(MINUTE, facts.wait_for(is_so));
-    waiting.await.expect("it happens").expect("it is watched");
-}
 
 /// Reads answers at the same time, and says how the first ended that did.
 struct Readers(JoinSet<String>);
@@ -63,86 +46,6 @@ impl Readers {
         let end = self.0.try_join_next().map(|end| end.expect("no panic"));
         assert_eq!(end, None);
     }
-}
-
-/// A proxy that can take everything and pass nothing on.
-struct Proxy {
-    server: Server,
-    is_dark: Arc<Sender<bool>>,
-    /// What it took and did not pass on.
-    swallowed: Arc<Sender<String>>,
-}
-
-impl Proxy {
-    fn before(port: u16) -> Self {
-        let is_dark = Arc::new(Sender::new(false));
-        let swallowed = Arc::new(Sender::new(String::new()));
-        let state = (Arc::clone(&is_dark), Arc::clone(&swallowed));
-        let server = Server::with(listen(0), move |stream| {
-            let (is_dark, swallowed) = state.clone();
-            async move {
-                let server = TcpStream::connect(("127.0.0.1", port)).await;
-                let server = server.expect("the server listens");
-                // However it ends: both sides leave as they like.
-                let _ = relay(stream, server, &is_dark, &swallowed).await;
-            }
-        });
-        Self {
-            server,
-            is_dark,
-            swallowed,
-        }
-    }
-
-    /// Takes requests from now on, and does not pass them on.
-    fn darken(&self) {
-        self.is_dark.send_replace(true);
-    }
-
-    /// Passes on what comes on new connections.
-    fn lighten(&self) {
-        self.is_dark.send_replace(false);
-    }
-
-    /// Waits until it has a liveness test.
-    async fn until_tested(&self) {
-        until(&self.swallowed, |text| text.contains("GET /version ")).await;
-    }
-}
-
-/// Passes on what both sides say. A connection that was dark once stays dark.
-async fn relay(
-    mut client: TcpStream,
-    mut server: TcpStream,
-    is_dark: &Sender<bool>,
-    swallowed: &Sender<String>,
-) -> std::io::Result<()> {
-    let (mut up, mut down) = ([0; 4096], [0; 4096]);
-    let mut is_lost = false;
-    let mut dark = is_dark.subscribe();
-    loop {
-        tokio::select! {
-            biased;
-            () = darkness(&mut dark), if !is_lost => is_lost = true,
-            read = client.read(&mut up) => match read? {
-                0 => return Ok(()),
-                length if is_lost => {
-                    let text = String::from_utf8_lossy(&up[..length]);
-                    swallowed.send_modify(|all| all.push_str(&text));
-                }
-                length => server.write_all(&up[..length]).await?,
-            },
-            read = server.read(&mut down), if !is_lost => match read? {
-                0 => return Ok(()),
-                length => client.write_all(&down[..length]).await?,
-            },
-        }
-    }
-}
-
-/// Waits until it is dark, or the test is over.
-async fn darkness(is_dark: &mut tokio::sync::watch::Receiver<bool>) {
-    drop(is_dark.wait_for(|is_dark| *is_dark).await);
 }
 
 #[tokio::test]
@@ -188,31 +91,6 @@ async fn a_connection_that_was_idle_before_a_failed_test_is_not_used_again() {
     readers.end().await;
     proxy.lighten();
     write(&client).await;
-}
-
-#[tokio::test]
-async fn an_informer_watches_again_when_a_liveness_test_has_failed() {
-    let cluster = Cluster::builder().listen().start().await.unwrap();
-    let url = cluster.url().unwrap();
-    let (_, port) = url.rsplit_once(':').unwrap();
-    let proxy = Proxy::before(port.parse().unwrap());
-    let factory = SharedCacheFactory::new(proxy.server.client(Http2::Off).await);
-    let informer = factory.for_kind(config_maps());
-    factory.start();
-    factory.wait_for_sync(MINUTE).await.unwrap();
-    proxy.darken();
-    Writer::new(cluster.client()).create("a").await;
-    pass(SILENCE).await;
-    proxy.until_tested().await;
-    proxy.lighten();
-    pass(TEST).await;
-    let shown = async {
-        while informer.store().is_empty() {
-            time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    time::timeout(MINUTE, shown).await.expect("it is seen");
-    factory.stop().await;
 }
 
 /// What a scripted server has seen.

@@ -6,39 +6,26 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::StreamExt;
 use http::{Request, Response};
-use http_body::Frame;
-use http_body_util::{BodyExt, StreamBody};
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use kube::Client;
 use kube::client::Body;
-use lariat_cache::{Http2, InitialList, KindOptions, SharedCacheFactory};
+use lariat_client::Http2;
 use lariat_core::describe;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{self, Instant};
 
-use crate::bench::{MINUTE, config_maps};
-use crate::script::{event, list_text, object};
-use crate::server::{Answer, Server, Speech, listen, quiet, serve, silent, whole};
+use crate::MINUTE;
+use crate::dark::pass;
+use crate::server::{
+    Answer, Server, Speech, balancer, is_watch, listen, quiet, serve, silent, whole,
+};
 use crate::transport::watch;
-
-/// Starts servers behind one address: the connection of each number leads to one.
-fn balancer(
-    speech: Speech,
-    play: impl Fn(usize, &Request<Incoming>) -> Answer + Send + Sync + 'static,
-) -> Server {
-    let (play, number) = (Arc::new(play), AtomicUsize::new(0));
-    Server::with(listen(0), move |stream| {
-        let (play, number) = (Arc::clone(&play), number.fetch_add(1, Ordering::Relaxed));
-        let play = move |request: &Request<Incoming>| play(number, request);
-        serve(stream, speech, Arc::new(play))
-    })
-}
 
 /// Sends a list, and returns the status of the answer, which is read to its end.
 async fn list(client: &Client) -> u16 {
@@ -49,18 +36,6 @@ async fn list(client: &Client) -> u16 {
     let status = answer.status().as_u16();
     answer.into_body().collect().await.expect("it is read");
     status
-}
-
-/// Moves the clock, which otherwise runs, so that sockets are waited for.
-async fn pass(time: Duration) {
-    time::pause();
-    time::advance(time).await;
-    time::resume();
-}
-
-fn is_watch(request: &Request<Incoming>) -> bool {
-    let query = request.uri().query().unwrap_or_default();
-    query.contains("watch=true")
 }
 
 #[tokio::test]
@@ -223,67 +198,6 @@ async fn connection_without_answers_or_data_is_left() {
         assert_eq!(list(&client).await, 200, "{has_head}");
         assert_eq!(server.connections(), 2);
     }
-}
-
-/// A watch with some lines, which then is silent.
-fn lines(lines: Vec<String>) -> Answer {
-    let frames = lines
-        .into_iter()
-        .map(|line| Ok::<_, Infallible>(Frame::data(Bytes::from(line))));
-    let frames = futures::stream::iter(frames).chain(futures::stream::pending());
-    Response::new(BodyExt::boxed(StreamBody::new(frames)))
-}
-
-#[tokio::test]
-async fn silent_watch_is_opened_again_on_a_fresh_connection() {
-    let bookmark = |version: u64| {
-        let object = format!(r#"{{"metadata":{{"resourceVersion":"{version}"}}}}"#);
-        format!("{{\"type\":\"BOOKMARK\",\"object\":{object}}}\n")
-    };
-    let kinds = r#"{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"configmaps",
-        "singularName":"configmap","namespaced":true,"kind":"ConfigMap","verbs":["list","watch"]}]}"#;
-    let server = balancer(Speech::Http2(100), move |number, request| {
-        let (path, query) = (
-            request.uri().path(),
-            request.uri().query().unwrap_or_default(),
-        );
-        match (path, number) {
-            ("/api/v1", _) => whole(200, kinds),
-            ("/api/v1/configmaps", 0) if is_watch(request) => lines(vec![bookmark(10)]),
-            ("/api/v1/configmaps", _) if is_watch(request) => lines(vec![event("ADDED", "b", 11)]),
-            ("/api/v1/configmaps", _) if query.starts_with("limit=1&") => {
-                whole(200, &list_text(10, "", &[object("a", 10)]))
-            }
-            ("/api/v1/configmaps", _) => whole(200, &list_text(10, "", &[object("a", 10)])),
-            _ => whole(404, "404 page not found"),
-        }
-    });
-    let client = server.client(Http2::PriorKnowledge).await;
-    let options = KindOptions::default().initial_list(InitialList::List);
-    let factory = SharedCacheFactory::builder(client)
-        .default_options(options)
-        .build();
-    let informer = factory.for_kind(config_maps());
-    factory.start();
-    factory.wait_for_sync(MINUTE).await.expect("it syncs");
-    let heard = async {
-        while informer.status().watches == 0 {
-            time::sleep(Duration::from_millis(10)).await;
-        }
-        // Until the bookmark has been read.
-        time::sleep(Duration::from_millis(300)).await;
-    };
-    time::timeout(MINUTE, heard).await.expect("it is watched");
-    pass(Duration::from_secs(91)).await;
-    let moved = async {
-        while informer.store().len() < 2 {
-            time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    time::timeout(MINUTE, moved)
-        .await
-        .expect("the other server is watched");
-    assert_eq!(server.connections(), 2);
 }
 
 /// Answers requests until the connection ends, and resets every second stream or closes after the first.

@@ -12,7 +12,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use kube::Client;
-use lariat_cache::{Http2, from_config};
+use lariat_client::{Http2, from_config};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -162,4 +162,22 @@ pub(crate) fn quiet(request: &Request<Incoming>) -> Answer {
     } else {
         whole(200, "{}")
     }
+}
+
+/// Starts servers behind one address: the connection of each number leads to one.
+pub(crate) fn balancer(
+    speech: Speech,
+    play: impl Fn(usize, &Request<Incoming>) -> Answer + Send + Sync + 'static,
+) -> Server {
+    let (play, number) = (Arc::new(play), AtomicUsize::new(0));
+    Server::with(listen(0), move |stream| {
+        let (play, number) = (Arc::clone(&play), number.fetch_add(1, Ordering::Relaxed));
+        let play = move |request: &Request<Incoming>| play(number, request);
+        serve(stream, speech, Arc::new(play))
+    })
+}
+
+pub(crate) fn is_watch(request: &Request<Incoming>) -> bool {
+    let query = request.uri().query().unwrap_or_default();
+    query.contains("watch=true")
 }

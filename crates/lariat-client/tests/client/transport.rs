@@ -4,12 +4,12 @@ use http::Request;
 use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
-use lariat_cache::{Http2, SharedClientFactory, from_config};
+use lariat_client::{Http2, from_config};
 use lariat_core::describe;
 use tokio::net::TcpListener;
 use tokio::time;
 
-use crate::bench::MINUTE;
+use crate::MINUTE;
 use crate::server::{Server, Speech, quiet};
 
 /// Opens a watch, which lasts until it is dropped.
@@ -258,24 +258,6 @@ async fn a_server_that_is_not_there_is_named_in_the_error() {
             "{error}"
         );
     }
-}
-
-#[test]
-fn a_client_outside_of_a_runtime_says_what_is_missing() {
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    let factory = {
-        let _entered = runtime.enter();
-        SharedClientFactory::new(crate::bench::no_client())
-    };
-    let client = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| factory.client()));
-    let Err(panic) = client else {
-        panic!("kube needs a runtime");
-    };
-    let text = panic.downcast_ref::<&str>().copied().unwrap_or_default();
-    assert!(
-        text.contains("Lariat") && text.contains("tokio runtime"),
-        "{text}"
-    );
 }
 
 #[cfg(feature = "rustls-tls")]

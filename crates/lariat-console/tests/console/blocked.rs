@@ -102,7 +102,7 @@ async fn factory(
         }
     };
     let kubeconfig = cluster.kubeconfig().expect("it listens");
-    let client = lariat_cache::from_kubeconfig_text(kubeconfig.as_bytes()).await;
+    let client = lariat_client::from_kubeconfig_text(kubeconfig.as_bytes()).await;
     let factory = SharedControllerFactory::builder(client.expect("a client"))
         .leader_election(lease)
         .blocked_after(SECOND / 5)

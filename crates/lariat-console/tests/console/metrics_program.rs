@@ -6,7 +6,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::Config;
 use kube::api::{Api, DeleteParams, PostParams};
-use lariat_cache::{Http2, from_config};
+use lariat_client::{Http2, from_config};
 use lariat_cluster::Cluster;
 use lariat_console::{Console, ConsoleServer};
 use lariat_controller::{Context, HandlerOptions, HandlerResult, Outcome, SharedControllerFactory};

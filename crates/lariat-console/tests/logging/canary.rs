@@ -87,7 +87,7 @@ async fn check(user: serde_json::Value, format: Format) {
     let file =
         std::env::temp_dir().join(format!("lariat-logging-{}-{format:?}", std::process::id()));
     fs::write(&file, kubeconfig.to_string()).expect("written");
-    let client = lariat_cache::from_kubeconfig(&file).await;
+    let client = lariat_client::from_kubeconfig(&file).await;
     fs::remove_file(&file).expect("removed");
     run_program(client.expect("a client")).await;
     cluster.shutdown().await;

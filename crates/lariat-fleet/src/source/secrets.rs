@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
-use lariat_cache::{Metadata, is_missing};
+use lariat_cache::Metadata;
+use lariat_client::is_missing;
 use lariat_controller::{
     Context, HandlerError, HandlerOptions, HandlerResult, Outcome, Predicate,
     SharedControllerFactory,

@@ -4,7 +4,8 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-use lariat_cache::{MapperError, is_too_large};
+use lariat_cache::MapperError;
+use lariat_client::is_too_large;
 use lariat_controller::{Ignore, RetryAfter, RetrySlowly, Terminal};
 use lariat_core::{Gvk, ObjectKey, debug_as_description, describe};
 

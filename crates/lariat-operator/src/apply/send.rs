@@ -271,7 +271,7 @@ impl ObjectError {
     ///
     /// If the kind is not served, the result is `false`: its objects may exist.
     pub(super) fn is_missing(&self) -> bool {
-        matches!(self, Self::Refused { source, .. } if lariat_cache::is_missing(source))
+        matches!(self, Self::Refused { source, .. } if lariat_client::is_missing(source))
     }
 
     /// Returns whether a read was refused for lack of permission.

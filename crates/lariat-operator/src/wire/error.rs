@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use kube::core::Status;
-use lariat_cache::{DecodeError, LoadError, MapperError, Phase, is_missing};
+use lariat_cache::{DecodeError, LoadError, MapperError, Phase};
+use lariat_client::is_missing;
 use lariat_core::{Gvk, ObjectKey, debug_as_description, not_a_name};
 
 use super::secrets::without_values;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use http::StatusCode;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, ListParams, PostParams};
-use lariat_cache::{Http2, from_config};
+use lariat_client::{Http2, from_config};
 use lariat_cluster::faults::{Action, Refusal, Rule};
 use lariat_controller::{HandlerOptions, Outcome, SharedControllerFactory};
 use lariat_operator::{Budget, Desired, Guard, Operator, Reconcile};

@@ -12,7 +12,7 @@ use crate::seeds::with_seeds;
 use anyhow::{Result, ensure};
 use entries::Case;
 use fastrand::Rng;
-use lariat_cache::fuzzing::KubeconfigText;
+use lariat_client::fuzzing::KubeconfigText;
 use lariat_integration::Kubectl;
 
 /// How many contexts there are in a file.

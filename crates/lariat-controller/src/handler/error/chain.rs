@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use kube::core::Status;
 use kube::core::response::StatusCause;
-use lariat_cache::{DecodeError, is_too_large};
+use lariat_cache::DecodeError;
+use lariat_client::is_too_large;
 use lariat_core::{Gvk, ObjectKey};
 
 use super::directive::Directive;

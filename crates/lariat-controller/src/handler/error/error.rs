@@ -35,7 +35,7 @@ use crate::written;
 ///   [slowly](super::RetrySlowly), because no change may call this handler when a CRD, a policy or a webhook accepts it
 ///   again. A write is known if it was sent on the task of the call, and the response names the object, or the call has
 ///   written no other object.
-/// - Refused in any state are requests that are too large ([`is_too_large`](lariat_cache::is_too_large)), and objects
+/// - Refused in any state are requests that are too large ([`is_too_large`](lariat_client::is_too_large)), and objects
 ///   of which a field is missing, too long, of the wrong type or not a supported value, or whose name is invalid (422).
 ///   An invalid or forbidden value is retried as usual, because the API server reports that for a taken port, an
 ///   immutable field, and a rule that compares with the present state too. So are rejections by admission webhooks and

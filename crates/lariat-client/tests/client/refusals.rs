@@ -13,7 +13,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
 use kube::api::{Api, DeleteParams, ListParams, PostParams};
 use kube::client::Body;
-use lariat_cache::{SharedClientFactory, retry_after};
+use lariat_client::{Answering, CountedClient, retry_after};
 use lariat_core::describe;
 use parking_lot::Mutex;
 use tokio::time::{self, Instant};
@@ -70,8 +70,16 @@ fn silent() -> Client {
     Client::new(service, "default")
 }
 
+/// Returns a client whose requests are answered within a time.
+fn answering(client: Client, timeout: Duration) -> Client {
+    Client::new(
+        Answering::new(CountedClient::new(client), timeout),
+        "default",
+    )
+}
+
 fn maps(client: Client) -> Api<ConfigMap> {
-    Api::default_namespaced(SharedClientFactory::new(client).client())
+    Api::default_namespaced(answering(client, Answering::TIMEOUT))
 }
 
 fn object() -> ConfigMap {
@@ -183,9 +191,7 @@ async fn a_write_that_is_not_answered_fails_and_says_that_it_may_have_happened()
 #[tokio::test(start_paused = true)]
 async fn the_time_for_an_answer_can_be_chosen_and_zero_is_any() {
     for (chosen, expected) in [(Duration::from_secs(5), 5), (Duration::ZERO, 3600)] {
-        let factory = lariat_cache::SharedCacheFactory::builder(silent());
-        let factory = factory.answer_timeout(chosen).build();
-        let maps: Api<ConfigMap> = Api::default_namespaced(factory.clients().client());
+        let maps: Api<ConfigMap> = Api::default_namespaced(answering(silent(), chosen));
         let start = Instant::now();
         let _ = time::timeout(HOUR, maps.get("a")).await;
         assert_eq!(start.elapsed().as_secs(), expected);
@@ -194,7 +200,7 @@ async fn the_time_for_an_answer_can_be_chosen_and_zero_is_any() {
 
 #[tokio::test(start_paused = true)]
 async fn watches_and_calls_into_pods_may_take_any_time() {
-    let client = SharedClientFactory::new(silent()).client();
+    let client = answering(silent(), Answering::TIMEOUT);
     for path in [
         "pods?watch=true",
         "pods/a/log?follow=true",
@@ -227,7 +233,7 @@ async fn what_a_program_answers_is_passed_on_as_it_is() {
     ] {
         let text = "<h1>as the program says it</h1>";
         let (client, asked) = refusing(Refusal(status, Some(1), text), usize::MAX);
-        let client = SharedClientFactory::new(client).client();
+        let client = answering(client, Answering::TIMEOUT);
         for method in ["GET", "POST"] {
             let uri = format!("/api/v1/namespaces/default/{path}");
             let request = Request::builder().method(method).uri(uri);
