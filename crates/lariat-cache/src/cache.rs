@@ -17,10 +17,11 @@ use crate::view::View;
 /// A clone is the same cache. Reads are synchronous and need no request. Objects are shared, not copied; lists are in
 /// key order and show the state of one moment.
 ///
-/// The cache follows the watch, so it may be older than the API server's state. It is never older than the state for
-/// which a handler of the kind was called, nor than an answer to a write by the factory's clients if the cache is known
-/// to select the object: it has no [`Source`](crate::Source) of the caller, and no field selector with other fields than
-/// name and namespace. [`is_current`](Self::is_current) says whether it follows the API server now.
+/// The cache follows the watch, so it may be older than the API server's state. Unless the server is restored from a
+/// backup, it is not older than the state for which a handler of the kind was called, nor than an answer to a write by
+/// the factory's clients if the cache is known to select the object: it has no [`Source`](crate::Source) of the caller,
+/// and no field selector with other fields than name and namespace. [`is_current`](Self::is_current) says whether it
+/// follows the API server now.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::Pod;

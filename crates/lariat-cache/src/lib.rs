@@ -11,8 +11,9 @@
 //! [`Metadata`] without decoding. All views read the same bytes, and readers share decoded values.
 //!
 //! The reflector lists and watches the kind and applies what it receives to the store. The clients of a
-//! [`SharedClientFactory`] apply the answers to writes too, so a program reads its own writes at once. Every change of
-//! the store is published to [`Subscriber`]s, in the order in which the store applied it.
+//! [`SharedClientFactory`] apply the answers to writes too, so a program reads its own writes once they are answered,
+//! in caches that are known to select the object. Every change of the store is published to [`Subscriber`]s, in the
+//! order in which the store applied it.
 //!
 //! ```no_run
 //! use std::time::Duration;

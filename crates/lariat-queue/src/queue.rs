@@ -17,9 +17,9 @@ use crate::{
 
 /// A work queue that producers and workers share; clones share one queue.
 ///
-/// Adding a key never waits. A key is delivered at least once for each add, and adds before the delivery merge into it.
-/// Create a queue with [`Default`] or a [`builder`](WorkQueue::builder). Delays are measured on tokio's clock, so
-/// paused tests control them.
+/// Adding a key does not wait for workers. Until a shutdown, a key is delivered at least once after each add, and adds
+/// before the delivery merge into it. Create a queue with [`Default`] or a [`builder`](WorkQueue::builder). Delays are
+/// measured on tokio's clock, so paused tests control them.
 ///
 /// ```
 /// use lariat::queue::{Add, WorkQueue};

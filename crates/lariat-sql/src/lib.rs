@@ -1,7 +1,7 @@
 //! A cache of Kubernetes objects in SQL, to filter, sort, page, count and watch them.
 //!
-//! The cache subscribes to the shared informer of each of its kinds, so there is no second watch. Tasks that the
-//! informer never waits for write objects and their indexed fields to SQLite or PostgreSQL. Queries read one committed
+//! The cache subscribes to the shared informer of each of its kinds, so there is no second watch. Tasks for which the
+//! informer does not wait write objects and their indexed fields to SQLite or PostgreSQL. Queries read one committed
 //! state.
 //!
 //! Start with [`SqlCache`]: its [builder](SqlCacheBuilder) takes a [`Schema`] of [`Field`]s for each kind. A

@@ -22,6 +22,7 @@ guide!(testing, "testing.md");
 guide!(operators, "operators.md");
 guide!(webhooks, "webhooks.md");
 guide!(high_availability, "high-availability.md");
+guide!(promises, "promises.md");
 guide!(production, "production.md");
 guide!(migrating_from_kube_rs, "migrating-from-kube-rs.md");
 guide!(

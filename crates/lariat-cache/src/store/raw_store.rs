@@ -24,9 +24,9 @@ use crate::selection::Selection;
 
 /// The store of one kind's raw objects.
 ///
-/// Readers never wait for a list or a watch: reads by key use one of sixteen hash tables, lists and queries a snapshot.
-/// Each reader sees the states of an object in the order in which the server changed it. The state for which a handler
-/// was called is visible to both kinds of reads.
+/// Readers do not wait for requests: reads by key use one of sixteen hash tables, lists and queries a snapshot. Each
+/// reader sees the states of an object in the order in which the server changed it. The state for which a handler was
+/// called is visible to both kinds of reads.
 ///
 /// The only writers are the reflectors of the kind, and the answers to this process's own writes.
 ///

@@ -15,9 +15,10 @@ use super::options::HandlerOptions;
 /// Every async function and closure from [`Context<K>`] to [`HandlerResult`] is a handler. Implement the trait for a
 /// type that has state. [`HandlerOptions::handler`] gives a handler its own options.
 ///
-/// A handler is called at least once after every change, with a state at least as new, and never twice at the same time
-/// for one key. Several changes may lead to one call, so a handler should compare the present state with the desired
-/// state, rather than react to events. It may also be called although nothing changed.
+/// After a change that its predicates let through, a handler is called at least once with a state at least as new, as
+/// soon as the factory runs and the kind can be read. It is not called twice at the same time for one key in a process.
+/// Several changes may lead to one call, so a handler should compare the present state with the desired state, rather
+/// than react to events. It may also be called although nothing changed.
 ///
 /// ```
 /// use lariat::{Context, Handler, HandlerResult, Metadata, Outcome};

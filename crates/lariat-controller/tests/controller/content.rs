@@ -170,7 +170,7 @@ async fn handlers_of_metadata_are_called_with_what_is_cached_whatever_was_fetche
 }
 
 #[tokio::test(start_paused = true)]
-async fn guarantee_6_a_handler_reads_what_this_process_wrote() {
+async fn handler_reads_own_writes_while_the_watch_lags() {
     let bench = Bench::new().await;
     let client = bench.factory.client();
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();

@@ -1,4 +1,4 @@
-//! The ten guarantees, with one or more tests each.
+//! The promises about handlers, starts and stops that `docs/promises.md` begins with, each by its name.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -6,19 +6,24 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
+use kube::Api;
+use kube::api::PostParams;
 use lariat_cache::MissingKind;
 use lariat_cluster::faults::{Action, Refusal, Rule};
-use lariat_controller::{ControllerOptions, HandlerError, HandlerOptions, Outcome, StartError};
+use lariat_controller::{
+    ControllerOptions, HandlerError, HandlerOptions, Outcome, Predicate, Relation, StartError,
+};
 use lariat_core::Gvk;
 use lariat_queue::Ageing;
 use parking_lot::Mutex;
+use serde_json::json;
 use tokio::runtime::Handle;
 use tokio::time::{self, Instant};
 
 use crate::bench::{Bench, Calls, SECOND, key, recorder, settle};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn guarantee_1_a_key_is_with_one_worker_and_keys_run_side_by_side() {
+async fn key_is_with_one_worker_at_a_time() {
     let bench = Bench::new().await;
     let inside: Arc<Mutex<HashSet<String>>> = Arc::default();
     let most = Arc::new(AtomicUsize::new(0));
@@ -61,7 +66,7 @@ async fn guarantee_1_a_key_is_with_one_worker_and_keys_run_side_by_side() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn guarantee_1_as_many_keys_run_at_a_time_as_there_are_workers() {
+async fn keys_run_in_parallel_up_to_the_number_of_workers() {
     let bench = Bench::new().await;
     let calls = bench.on("log", |_| async {
         time::sleep(SECOND).await;
@@ -114,7 +119,7 @@ impl Truth {
 }
 
 #[tokio::test(start_paused = true)]
-async fn guarantee_2_nothing_is_lost_whatever_happens_to_watches_and_starts() {
+async fn last_change_reaches_every_handler_through_faults_and_restarts() {
     for seed in 0..8 {
         println!("seed {seed}");
         let mut random = fastrand::Rng::with_seed(seed);
@@ -173,7 +178,7 @@ async fn guarantee_2_nothing_is_lost_whatever_happens_to_watches_and_starts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn guarantee_3_nothing_runs_before_the_start_and_the_cache_of_its_kind() {
+async fn handler_is_not_called_before_its_cache_is_synced() {
     let bench = Bench::new().await;
     let slow = Rule::new(Action::Delay(30 * SECOND)).resource("configmaps");
     bench.create("a").await;
@@ -202,7 +207,7 @@ async fn guarantee_3_nothing_runs_before_the_start_and_the_cache_of_its_kind() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn guarantee_4_a_handler_that_misbehaves_delays_its_key_and_itself() {
+async fn handler_that_misbehaves_delays_only_its_key_and_its_worker() {
     let bench = Bench::new().await;
     let misbehaves = |how: &'static str| {
         move |call: crate::bench::Call| async move {
@@ -254,7 +259,7 @@ async fn guarantee_4_a_handler_that_misbehaves_delays_its_key_and_itself() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn guarantee_5_fresh_changes_overtake_and_ageing_bounds_the_wait() {
+async fn fresh_changes_overtake_the_initial_list_and_ageing_bounds_its_wait() {
     let ageing = Ageing::new(SECOND, 4);
     let bench = Bench::with(|builder| {
         builder.default_options(ControllerOptions::default().ageing(ageing).workers(1))
@@ -289,7 +294,7 @@ async fn guarantee_5_fresh_changes_overtake_and_ageing_bounds_the_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn guarantee_7_a_factory_starts_again_and_unused_kinds_are_freed() {
+async fn stopped_factory_starts_again_and_unused_kinds_are_freed() {
     let bench = Bench::with(|builder| builder.caches(|caches| caches.idle_grace(SECOND))).await;
     let tasks = Handle::current().metrics().num_alive_tasks();
     let (calls, handler) = recorder(|_| async { Ok(Outcome::done()) });
@@ -315,7 +320,7 @@ async fn guarantee_7_a_factory_starts_again_and_unused_kinds_are_freed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn guarantee_8_a_missing_kind_is_waited_for_or_refused_by_name() {
+async fn missing_kind_is_waited_for_or_refused_by_name() {
     let widget = Gvk::new("demo.dev", "v1", "Widget");
     for policy in [MissingKind::Refuse, MissingKind::Wait] {
         let bench = Bench::with(|builder| builder.missing_kind(policy)).await;
@@ -341,7 +346,7 @@ async fn guarantee_8_a_missing_kind_is_waited_for_or_refused_by_name() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn guarantee_9_a_stop_drains_joins_and_reports_what_is_left() {
+async fn stop_drains_joins_and_names_unfinished_keys() {
     let bench = Bench::with(|builder| builder.grace_period(10 * SECOND)).await;
     let tasks = Handle::current().metrics().num_alive_tasks();
     let calls = bench.on("log", |call| async move {
@@ -376,7 +381,7 @@ async fn guarantee_9_a_stop_drains_joins_and_reports_what_is_left() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn guarantee_10_one_kind_s_outage_is_its_own() {
+async fn outage_of_one_kind_does_not_slow_another() {
     let bench = Bench::new().await;
     let down = Refusal::new(http::StatusCode::SERVICE_UNAVAILABLE);
     let rule = Rule::new(Action::Refuse(down)).resource("secrets");
@@ -415,4 +420,34 @@ async fn guarantee_10_one_kind_s_outage_is_its_own() {
     let failing = secrets.status().unwrap().cache.last_error;
     assert!(failing.is_some_and(|error| error.contains("503")));
     let _: &lariat_controller::SharedController<ConfigMap> = &bench.config_maps;
+}
+
+#[tokio::test(start_paused = true)]
+async fn enqueued_key_calls_the_handler_whatever_its_predicate() {
+    let bench = Bench::new().await;
+    let nothing = HandlerOptions::default().only(Predicate::new(|_| false));
+    let calls = bench.on_with("log", nothing, |call| async move {
+        if call.attempt == 1 {
+            return Err(HandlerError::from("not yet"));
+        }
+        Ok(Outcome::done())
+    });
+    let secrets = bench.factory.for_object::<Secret>();
+    bench
+        .config_maps
+        .watch_related(&secrets, Relation::label("of"));
+    bench.create("a").await;
+    bench.start().await;
+    bench.change("a", "1").await;
+    settle().await;
+    assert_eq!(calls.len(), 0, "the predicate refuses all changes");
+    bench.config_maps.enqueue(&key("a"));
+    time::sleep(60 * SECOND).await;
+    assert_eq!(calls.len(), 2, "the key, and its retry");
+    let related = json!({"metadata": {"name": "s", "labels": {"of": "a"}}});
+    let related = serde_json::from_value(related).unwrap();
+    let api: Api<Secret> = Api::namespaced(bench.cluster.client(), "default");
+    api.create(&PostParams::default(), &related).await.unwrap();
+    time::sleep(60 * SECOND).await;
+    assert_eq!(calls.len(), 4, "a related object, and the retry");
 }

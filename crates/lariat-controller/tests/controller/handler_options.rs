@@ -225,7 +225,7 @@ async fn a_handler_at_its_limit_holds_no_worker() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn guarantee_5_a_change_overtakes_the_initial_list_before_a_handler_at_its_limit() {
+async fn change_overtakes_the_initial_list_at_the_limit_of_a_handler() {
     let bench = Bench::new().await;
     let calls = bench.on_with(
         "limited",

@@ -1,7 +1,7 @@
 //! A handle that reads one kind from the shared cache and writes it through the factory's client.
 //!
 //! Each write sends one request and decodes the answer. The client records every object of an answer in the cache, so a
-//! later read through the factory is never older than the write.
+//! later read through the factory is not older than the write, if the cache is known to select the object.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,8 +27,8 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// one namespace. Clones share the same cache and client.
 ///
 /// A read sends no request. It waits until the cache is synced, by default for at most [30
-/// seconds](Self::with_sync_timeout). The state it returns may be older than the API server's, but is never older than
-/// the last write through the factory, including writes through this handle.
+/// seconds](Self::with_sync_timeout). The state it returns may be older than the API server's. Under the conditions of
+/// [`Cache`], it is not older than the last write through the factory, including writes through this handle.
 ///
 /// The answers of a few writes do not contain the object: deletions of collections, and the subresources `scale`,
 /// `eviction` and `binding`. After these, the methods of this handle read the object once more to update the cache. If

@@ -103,7 +103,7 @@ impl Dependent {
         }
     }
 
-    /// Creates the object if it does not exist, and never writes its content again.
+    /// Creates the object if it does not exist, and leaves its content alone then.
     ///
     /// By default an object is changed whenever it differs from the wanted state. Use this for content that differs in
     /// each call, such as generated passwords. The marks of an existing object are written whenever they differ: the
@@ -113,7 +113,7 @@ impl Dependent {
         self
     }
 
-    /// Never deletes the object.
+    /// Keeps the object when it is no longer wanted.
     ///
     /// By default an object is deleted when it is no longer wanted, and when its owner is deleted. A kept object has
     /// the label `lariat.dev/keep` and no owner reference, so neither pruning, nor the garbage collector, nor a

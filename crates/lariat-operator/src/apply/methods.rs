@@ -16,8 +16,9 @@ impl<K: View> Reconcile<K> {
     /// **What is written.** Objects are written by server-side apply, with the operator as field manager, an owner
     /// reference, and labels that mark them as members of the set. Fields that the operator applied before and does not
     /// apply any more are removed. Fields of other managers are kept. Its own fields are restored if others changed
-    /// them. Objects of others are never touched: neither those that another owner controls, nor existing ones that do
-    /// not belong to this owner.
+    /// them. Objects of others are neither changed nor deleted: those that another owner controls, as long as that
+    /// owner exists or may exist, and existing ones that do not belong to this owner, unless the set
+    /// [adopts](Apply::adopts) them.
     ///
     /// **Order.** Namespaces, CRDs and RBAC are applied first, then configuration, workloads and the rest. Kinds that
     /// may refuse other objects, such as webhook configurations, come last. Pruning goes in the opposite order. It is

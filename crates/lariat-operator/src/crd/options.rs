@@ -101,7 +101,7 @@ impl CrdOptions {
 
 /// Sets the version number of a CRD, in an annotation.
 ///
-/// A CRD with a smaller number, or without one, never overwrites a CRD with a greater number. Use it for schemas that
+/// A CRD with a smaller number, or without one, does not overwrite a CRD with a greater number. Use it for schemas that
 /// change without a new API version: while replicas of two releases run side by side, the older release leaves the CRD
 /// of the newer one alone. Increase the number with every change of the schema; fields are removed only then. It
 /// protects only against programs that use it too.

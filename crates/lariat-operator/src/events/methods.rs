@@ -10,7 +10,7 @@ use crate::reconcile::Reconcile;
 impl<K: View> Reconcile<K> {
     /// Publishes an event about the reconciled object.
     ///
-    /// It never blocks and never fails; see [`Recorder`] for delivery. An operator that [only
+    /// It does not wait, and an event that cannot be delivered is dropped; see [`Recorder`]. An operator that [only
     /// plans](crate::Operator::plan_only) logs the event instead.
     ///
     /// ```

@@ -29,9 +29,9 @@ const HOST: &str = "HOSTNAME";
 
 /// Publishes Events for an operator. Clones share one queue.
 ///
-/// Publishing puts an event into a queue of 1,000 and returns. It never blocks and never fails. A task, which the first
-/// event starts, takes the events from the queue one by one, combines, counts and limits them by the [`EventOptions`],
-/// and writes them.
+/// Publishing puts an event into a queue of 1,000 and returns. It does not wait, and drops the event if the queue is
+/// full. A task, which the first event starts, takes the events from the queue one by one, combines, counts and limits
+/// them by the [`EventOptions`], and writes them.
 ///
 /// Delivery is not guaranteed. Events are dropped if the queue is full, if they exceed the limit, or if the API server
 /// refuses them; [`status`](Self::status) counts them. If the API server does not answer or is overloaded, a write is
@@ -156,7 +156,7 @@ impl Recorder {
 
     /// Publishes an event about an object.
     ///
-    /// It never blocks and never fails. For a typed object, kube creates the reference:
+    /// It does not wait, and drops the event if the queue is full. For a typed object, kube creates the reference:
     /// [`object_ref`](kube::Resource::object_ref). The Event is written to the object's namespace, or to `default` for
     /// a cluster-scoped object. Outside a tokio runtime the event is dropped, unless the recorder's task is running.
     ///

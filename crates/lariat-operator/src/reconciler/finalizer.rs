@@ -27,8 +27,8 @@ impl<K: View> Reconciler<K> {
     /// restored from a backup has the finalizer, and is cleaned up again when it is deleted again.
     ///
     /// **Writes.** After the finalizer is added, the same call continues with the object in the API server's answer.
-    /// Finalizers of others are never overwritten: the patch is valid only for the state it was computed from, and
-    /// after a conflict it is computed from the newest one.
+    /// Finalizers of others are kept: the patch is valid only for the state it was computed from, and after a conflict
+    /// it is computed from the newest one.
     ///
     /// **Decode errors.** An object that does not decode as `K` cannot be cleaned up. It is not deleted, and the error,
     /// which names it, is logged, until the object is repaired or its finalizer is removed by hand.

@@ -21,7 +21,7 @@ use crate::store::Writer;
 /// A SQL cache of some kinds, filled by the informers of a [`SharedCacheFactory`].
 ///
 /// Each kind is a subscriber of its informer, so no second watch is opened. Changes are written in batches, by tasks
-/// that the informers never wait for. Several pending changes of one object are written as one.
+/// for which the informers do not wait. Several pending changes of one object are written as one.
 ///
 /// ```no_run
 /// use lariat::cache::SharedCacheFactory;
