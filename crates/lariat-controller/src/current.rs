@@ -6,12 +6,12 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use lariat_cache::{CachedObject, OwnWrite};
+use lariat_cache::CachedObject;
 use lariat_core::{CausingRun, Gvk, ObjectKey, Subject};
 use lariat_lease::Term;
 
 use crate::gate::{Gate, GatedCall};
-use crate::hot_loop::{ChainRun, Write, since_progress};
+use crate::hot_loop::Lead;
 
 tokio::task_local! {
     static CURRENT: Caller;
@@ -24,10 +24,6 @@ pub(crate) struct Caller {
     pub(crate) key: ObjectKey,
     pub(crate) handler: Arc<str>,
     pub(crate) run: u64,
-    /// The length of the chain that led to the run, since its last progress.
-    pub(crate) chain: u32,
-    /// The run as a step of that chain, if it is part of one.
-    pub(crate) step: Option<Arc<ChainRun>>,
     /// The gates of the handler.
     pub(crate) gates: Arc<[Arc<dyn Gate>]>,
     /// The object that the handler was called for, for its gates; for a deleted one the last state.
@@ -76,33 +72,10 @@ impl Caller {
         })
     }
 
-    /// Returns the chain length of a run caused by what the call writes or enqueues.
-    pub(crate) fn leads_to(&self) -> u32 {
-        since_progress(self.chain.saturating_add(1), self.step.as_ref())
-    }
-
-    /// Records a write of the call. Without a state before, it is a creation.
-    pub(crate) fn wrote(
-        &self,
-        gvk: &Gvk,
-        before: Option<&Arc<CachedObject>>,
-        after: &Arc<CachedObject>,
-    ) {
-        if let Some(step) = &self.step {
-            step.wrote(gvk, before, after);
-        }
-    }
-
-    /// Returns a write of the call, attributed to the handler.
-    pub(crate) fn write<'a>(&'a self, name: &'a Arc<str>, written: &'a OwnWrite) -> Write<'a> {
-        Write {
-            before: written.before.as_ref(),
-            after: &written.after,
-            version: &written.version,
-            by: name,
-            chain: self.leads_to(),
-            step: self.step.as_ref(),
-        }
+    /// Returns the run as the hot loop detector of a kind names it.
+    pub(crate) fn lead(&self, reader: &Gvk) -> Lead {
+        let (during, by) = (self.causing_run(), self.name(reader));
+        Lead { during, by }
     }
 
     /// Returns the name of the handler, as causes of a kind's runs show it.

@@ -11,9 +11,6 @@ use lariat_core::{Cause, Causes, ObjectKey};
 use lariat_queue::{LaneId, Lanes, Work, WorkQueue};
 use tokio::time::Instant;
 
-use crate::current::Caller;
-use crate::hot_loop::{Ask, ChainRun};
-
 /// The work queue of a kind.
 pub(crate) type Queue = WorkQueue<ObjectKey, Payload>;
 
@@ -26,8 +23,6 @@ pub(crate) struct Payload {
     pub(crate) causes: Causes,
     /// The deletions that some handler has not handled yet. Boxed because they are rare.
     deletions: Option<Box<Deletions>>,
-    /// The run that enqueued the key, if that run is part of a chain.
-    pub(crate) step: Option<Arc<ChainRun>>,
 }
 
 /// How many deletions of objects of one name are kept.
@@ -78,16 +73,7 @@ impl Payload {
         Self {
             causes: cause.into(),
             deletions,
-            step: None,
         }
-    }
-
-    /// Sets the run that enqueued the key, if its causes continue a chain of runs.
-    pub(crate) fn led_by(mut self, caller: Option<&Caller>) -> Self {
-        if self.causes.chain() > 0 {
-            self.step = caller.and_then(|caller| caller.step.clone());
-        }
-        self
     }
 
     /// Returns the last state of the object whose deletion a lane has to handle next.
@@ -110,15 +96,6 @@ impl Payload {
         deletions
             .max_by_key(|each| each.number)
             .map(|each| &each.last)
-    }
-
-    /// Returns the run as the hot loop detector judges it.
-    pub(crate) fn ask(&self) -> Ask<'_> {
-        Ask {
-            causes: &self.causes,
-            has_deletion: self.deletions.is_some(),
-            step: self.step.as_ref(),
-        }
     }
 
     /// Returns the causes of a run that begins now.
@@ -174,15 +151,7 @@ impl Payload {
     }
 
     /// Returns the payload for the retry of a lane.
-    ///
-    /// `chain` and `step` are those of the failed run.
-    pub(crate) fn for_retry(
-        &self,
-        lane: LaneId,
-        cause: Cause,
-        chain: u32,
-        step: Option<Arc<ChainRun>>,
-    ) -> Self {
+    pub(crate) fn for_retry(&self, lane: LaneId, cause: Cause) -> Self {
         let mut deletions = self.of_lane(lane);
         let failed = self.next_deletion(lane).map(|each| each.number);
         // Only the deletion that this call was for has failed; the others keep their number of tries.
@@ -191,9 +160,8 @@ impl Payload {
             each.tries += 1;
         }
         Self {
-            causes: self.causes_by_now().retried(cause, chain),
+            causes: self.causes_by_now().retried(cause),
             deletions,
-            step,
         }
     }
 
@@ -202,7 +170,6 @@ impl Payload {
         Self {
             causes: self.causes_by_now(),
             deletions: self.of_lane(lane),
-            step: self.step.clone(),
         }
     }
 
@@ -259,11 +226,6 @@ impl lariat_queue::Payload for Payload {
             (mine @ None, theirs) => *mine = theirs,
             (Some(_), None) => {}
         }
-        // A run that made progress takes precedence, as the shorter chain does among causes. Otherwise the merge could
-        // make a hot loop of work that makes progress.
-        if self.step.as_ref().is_none_or(|step| !step.has_progressed()) {
-            self.step = later.step.or(self.step.take());
-        }
     }
 }
 
@@ -272,7 +234,6 @@ impl From<Cause> for Payload {
         Self {
             causes: cause.into(),
             deletions: None,
-            step: None,
         }
     }
 }

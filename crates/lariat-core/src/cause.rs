@@ -3,7 +3,7 @@
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::{Gvk, ObjectKey, ResourceVersion, Uid};
 
@@ -48,10 +48,6 @@ pub enum Cause {
         from: Option<ResourceVersion>,
         /// The version after the write.
         to: ResourceVersion,
-        /// How many consecutive runs led to the write, each caused by the one before.
-        ///
-        /// A run causes another run by what it writes or enqueues.
-        chain: u32,
         /// The run that wrote it; the first one if several writes were merged.
         during: Arc<CausingRun>,
     },
@@ -59,8 +55,6 @@ pub enum Cause {
     Related {
         /// The related object and its change.
         of: Arc<RelatedChange>,
-        /// As in [`Wrote`](Self::Wrote), if a handler of this process changed the object.
-        chain: u32,
     },
     /// A periodic resync replayed the store; nothing changed.
     Resync,
@@ -72,8 +66,8 @@ pub enum Cause {
         reason: Option<Arc<str>>,
         /// The source location of the call.
         at: &'static Location<'static>,
-        /// As in [`Wrote`](Self::Wrote), if a handler enqueued it without a delay.
-        chain: u32,
+        /// The delay that the call asked for.
+        after: Duration,
         /// The run that enqueued it; the first one if several calls were merged.
         during: Option<Arc<CausingRun>>,
     },
@@ -184,18 +178,15 @@ impl Cause {
                 Ok(())
             }
             (
-                Self::Wrote { by, to, chain, .. },
+                Self::Wrote { by, to, .. },
                 Self::Wrote {
                     by: again,
                     from: Some(from),
                     to: newest,
-                    chain: other,
                     ..
                 },
             ) if *by == again && *to == from => {
                 *to = newest;
-                // One cause from outside ends the chain of runs, so the shorter chain counts.
-                *chain = other.min(*chain);
                 Ok(())
             }
             (_, later) => Err(later),
@@ -222,42 +213,21 @@ impl Cause {
                     by,
                     reason,
                     at,
-                    chain,
+                    after,
                     during: Some(during),
                 },
                 Self::Enqueued {
                     by: again,
                     reason: other,
                     at: place,
-                    chain: length,
+                    after: delay,
                     during: Some(run),
                 },
             ) => {
-                (by, reason, at, chain) == (again, other, place, length)
+                (by, reason, at, after) == (again, other, place, delay)
                     && during.object == run.object
             }
             _ => self == later,
-        }
-    }
-
-    /// Returns how many consecutive runs, each caused by the one before, led to this.
-    ///
-    /// `None` if the cause says nothing about it: a retry, or a handler's request for another run.
-    ///
-    /// ```
-    /// use lariat::Cause;
-    ///
-    /// assert_eq!(Cause::Resync.chain(), Some(0));
-    /// assert_eq!(Cause::Retry { handler: "h".into(), failures: 1 }.chain(), None);
-    /// ```
-    #[must_use]
-    pub fn chain(&self) -> Option<u32> {
-        match self {
-            Self::Wrote { chain, .. }
-            | Self::Related { chain, .. }
-            | Self::Enqueued { chain, .. } => Some(*chain),
-            Self::Retry { .. } | Self::Requeued { .. } => None,
-            _ => Some(0),
         }
     }
 }

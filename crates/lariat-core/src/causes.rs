@@ -10,8 +10,8 @@ use crate::cause::Cause;
 /// Consecutive updates merge into one that spans them. Beyond [`LIMIT`](Self::LIMIT) different causes, newer ones are
 /// counted but not stored; the key is processed nevertheless.
 ///
-/// The [retry](Self::retried) of a failed run keeps the run's causes. They do not count for the retry's
-/// [chain](Self::chain), because the failure caused it.
+/// The [retry](Self::retried) of a failed run keeps the run's causes. [`since_failure`](Self::since_failure) leaves them
+/// out.
 ///
 /// ```
 /// use lariat::core::ResourceVersion;
@@ -37,12 +37,8 @@ struct More {
     causes: Vec<Cause>,
     /// How many causes were counted but not stored.
     omitted: u32,
-    /// The shortest chain of the omitted causes.
-    shortest: Option<u32>,
     /// One bit per cause, oldest first; set if it is kept from a failed run.
     inherited: u8,
-    /// The shortest chain of the failed runs; `None` without a failed run.
-    failed: Option<u32>,
 }
 
 impl Causes {
@@ -64,7 +60,7 @@ impl Causes {
             return self.mark(0, inherited);
         };
         let at = self.more.as_ref().map_or(0, |more| more.causes.len());
-        // Only new causes count for the chain, so a cause of a failed run and a new one stay apart.
+        // A cause of a failed run and a new one stay apart.
         if self
             .more
             .as_ref()
@@ -94,8 +90,7 @@ impl Causes {
             more.causes.push(cause);
             self.mark(at + 1, inherited);
         } else {
-            // An omitted cause still counts for the chain, unless it is from a failed run.
-            more.omit(1, cause.chain().filter(|_| !inherited));
+            more.omitted += 1;
         }
     }
 
@@ -119,29 +114,25 @@ impl Causes {
         for (at, cause) in later.first.into_iter().chain(more.causes).enumerate() {
             self.add(cause, more.inherited & 1 << at != 0);
         }
-        if more.omitted > 0 || more.failed.is_some() {
-            let mine = self.more.get_or_insert_default();
-            mine.omit(more.omitted, more.shortest);
-            mine.failed = mine.failed.into_iter().chain(more.failed).min();
+        if more.omitted > 0 {
+            self.more.get_or_insert_default().omitted += more.omitted;
         }
     }
 
     /// Returns the causes of the retry of a failed run.
     ///
-    /// `retry` is the cause to add, and `chain` is the chain of the failed run. The four oldest causes are kept, so
-    /// that the retry still shows what it is about. The chain of the retry is the chain of causes that are added later,
-    /// or of the failed run if there are none.
+    /// `retry` is the cause to add. The four oldest causes are kept, so that the retry still shows what it is about.
     ///
     /// ```
     /// use lariat::{Cause, Causes};
     ///
     /// let retry = Cause::Retry { handler: "h".into(), failures: 1 };
-    /// let causes = Causes::from(Cause::Resync).retried(retry, 2);
+    /// let causes = Causes::from(Cause::Resync).retried(retry);
     /// assert_eq!(causes.to_string(), "resync, retry 1 of h");
-    /// assert_eq!(causes.chain(), 2);
+    /// assert!(causes.is_retry());
     /// ```
     #[must_use]
-    pub fn retried(&self, retry: Cause, chain: u32) -> Self {
+    pub fn retried(&self, retry: Cause) -> Self {
         // The retry being added replaces an earlier one; keeping both would push out the causes that explain them.
         let is_other = |cause: &&Cause| {
             std::mem::discriminant::<Cause>(cause) != std::mem::discriminant(&retry)
@@ -154,7 +145,6 @@ impl Causes {
         let more = kept.more.get_or_insert_default();
         // The causes beyond the kept ones are counted, so that the reader sees that there were more.
         more.omitted = self.omitted() + others.saturating_sub(Self::KEPT) as u32;
-        more.failed = Some(chain);
         kept.push(retry);
         kept
     }
@@ -166,42 +156,22 @@ impl Causes {
             .chain(self.more.iter().flat_map(|more| &more.causes))
     }
 
-    /// Returns how many consecutive runs, each caused by the one before, led to this.
-    ///
-    /// Zero if at least one cause did not come from an earlier run. A number that keeps growing indicates a hot loop.
-    #[must_use]
-    pub fn chain(&self) -> u32 {
-        self.chain_by(Cause::chain)
-    }
-
-    /// Returns the chain, with a function that returns the chain of each cause.
-    ///
-    /// See [`Cause::chain`]. `None` from the function ignores the cause.
-    #[must_use]
-    pub fn chain_by(&self, chain: impl FnMut(&Cause) -> Option<u32>) -> u32 {
+    /// Iterates over the causes, oldest first, without those that were kept from a failed run.
+    pub fn since_failure(&self) -> impl Iterator<Item = &Cause> {
         let more = self.more.as_deref();
-        let is_new = |(at, _): &(usize, &Cause)| more.is_none_or(|more| !more.is_inherited(*at));
-        let new = self
-            .iter()
+        let is_new =
+            move |(at, _): &(usize, &Cause)| more.is_none_or(|more| !more.is_inherited(*at));
+        self.iter()
             .enumerate()
             .filter(is_new)
             .map(|(_, cause)| cause)
-            .filter_map(chain);
-        let shortest = new.chain(more.and_then(|more| more.shortest)).min();
-        let failed = more.and_then(|more| more.failed);
-        // Retries alone continue the chain of the failed run; new causes have their own chain.
-        shortest.or(failed).unwrap_or(0)
     }
 
-    /// Returns whether there is no cause other than retries of failed runs.
+    /// Returns whether there is no cause other than retries of failed runs, as far as causes were stored.
     #[must_use]
     pub fn is_retry(&self) -> bool {
-        let more = self.more.as_deref();
-        let is_retry = |(at, cause): (usize, &Cause)| {
-            matches!(cause, Cause::Retry { .. }) || more.is_some_and(|more| more.is_inherited(at))
-        };
-        let is_old = more.is_some_and(|more| more.failed.is_some() && more.shortest.is_none());
-        is_old && self.iter().enumerate().all(is_retry)
+        let is_retry = |cause: &Cause| matches!(cause, Cause::Retry { .. });
+        self.since_failure().all(is_retry) && self.iter().any(is_retry)
     }
 
     /// Returns the causes of a run at the given time.
@@ -238,8 +208,7 @@ impl Causes {
         }
         if let Some(more) = more {
             let kept = rest.more.get_or_insert_default();
-            // Omitted causes are unknown, so they still count.
-            (kept.omitted, kept.shortest, kept.failed) = (more.omitted, more.shortest, more.failed);
+            kept.omitted = more.omitted;
         }
         rest
     }
@@ -261,12 +230,6 @@ impl More {
     /// Returns whether a cause is kept from a failed run.
     fn is_inherited(&self, at: usize) -> bool {
         self.inherited & 1 << at != 0
-    }
-
-    /// Counts causes that are not stored, and their shortest chain.
-    fn omit(&mut self, count: u32, chain: Option<u32>) {
-        self.omitted += count;
-        self.shortest = self.shortest.into_iter().chain(chain).min();
     }
 }
 
@@ -299,7 +262,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::{CausingRun, Gvk, ObjectKey, RelatedChange, Subject};
+    use crate::{CausingRun, Gvk, ObjectKey, Subject};
 
     fn subject(name: &str) -> Subject {
         Subject {
@@ -328,7 +291,7 @@ mod tests {
             by: Some(by.into()),
             reason: None,
             at: Location::caller(),
-            chain: 0,
+            after: Duration::ZERO,
             during: None,
         }
     }
@@ -382,7 +345,7 @@ mod tests {
             by: Some("h".into()),
             reason: None,
             at,
-            chain: 1,
+            after: Duration::ZERO,
             during: Some(Arc::new(in_run(run))),
         };
         let mut causes = Causes::from(enqueued(7));
@@ -421,80 +384,53 @@ mod tests {
         assert_eq!(at(&causes[..1], 0), "requeued by a", "it is all there is");
     }
 
-    fn wrote(by: &str, from: u64, to: u64, chain: u32) -> Cause {
+    fn wrote(by: &str, from: u64, to: u64) -> Cause {
         Cause::Wrote {
             by: by.into(),
             from: Some(from.into()),
             to: to.into(),
-            chain,
             during: Arc::new(in_run(1)),
         }
     }
 
     #[test]
-    fn a_chain_is_as_long_as_the_shortest_that_led_here() {
-        check(
-            [wrote("h", 1, 2, 7), wrote("h", 2, 3, 7)],
-            "written by h 1 → 3",
-        );
-        let chain = |causes: Vec<Cause>| {
-            let mut merged = Causes::default();
-            causes.into_iter().for_each(|cause| merged.push(cause));
-            merged.chain()
-        };
-        assert_eq!(chain(vec![wrote("h", 1, 2, 7), wrote("h", 2, 3, 1)]), 1);
-        assert_eq!(chain(vec![wrote("h", 1, 2, 7), updated(5, 6)]), 0);
+    fn causes_since_failure_leave_out_those_of_the_failed_run() {
         let retry = |failures| Cause::Retry {
             handler: "h".into(),
             failures,
         };
+        let since = |causes: &Causes| {
+            let new = causes.since_failure().map(ToString::to_string);
+            new.collect::<Vec<_>>()
+        };
+        let mut causes = Causes::from(Cause::Added { version: 1.into() }).retried(retry(1));
         assert_eq!(
-            chain(vec![wrote("h", 1, 2, 7), retry(1)]),
-            7,
-            "says nothing"
+            (since(&causes), causes.is_retry()),
+            (vec!["retry 1 of h".to_owned()], true)
         );
-        let related = |number: u32| Cause::Related {
-            of: Arc::new(RelatedChange {
-                object: subject(&number.to_string()),
-                cause: updated(1, 2),
-            }),
-            chain: 9,
-        };
-        let mut many: Vec<Cause> = (0..20).map(related).collect();
-        assert_eq!(chain(many.clone()), 9);
-        many.push(updated(1, 2));
-        assert_eq!(chain(many), 0, "also if there was no room for it");
-    }
-
-    #[test]
-    fn what_a_failed_run_had_says_nothing_about_the_chain_of_what_comes_after() {
-        let retry = |failures| Cause::Retry {
-            handler: "h".into(),
-            failures,
-        };
-        let mut causes = Causes::from(Cause::Added { version: 1.into() }).retried(retry(1), 0);
-        assert_eq!((causes.chain(), causes.is_retry()), (0, true));
-        causes.push(wrote("h", 1, 2, 1));
+        causes.push(wrote("h", 1, 2));
+        causes.push(wrote("h", 2, 3));
         assert_eq!(
             causes.to_string(),
-            "added at 1, retry 1 of h, written by h 1 → 2"
+            "added at 1, retry 1 of h, written by h 1 → 3"
         );
-        assert_eq!((causes.chain(), causes.is_retry()), (1, false));
-        let causes = causes.retried(retry(2), 1);
+        assert!(!causes.is_retry());
+        let causes = causes.retried(retry(2));
         assert_eq!(
             causes.to_string(),
-            "added at 1, written by h 1 → 2, retry 2 of h"
+            "added at 1, written by h 1 → 3, retry 2 of h"
         );
-        assert_eq!(
-            causes.chain(),
-            1,
-            "a retry is as far on as the run that failed"
-        );
-        let mut merged = Causes::from(wrote("h", 2, 3, 2));
+        assert!(causes.is_retry());
+        let mut merged = Causes::from(wrote("h", 3, 4));
         merged.extend(causes);
-        assert_eq!(merged.chain(), 2, "in whatever order they meet");
+        assert_eq!(
+            since(&merged),
+            ["written by h 3 → 4", "retry 2 of h"],
+            "in any order"
+        );
         merged.push(Cause::Added { version: 1.into() });
-        assert_eq!(merged.chain(), 0, "the same again is something new");
+        assert_eq!(since(&merged).len(), 3, "the same cause again is new");
+        assert!(!Causes::default().is_retry());
     }
 
     #[test]
@@ -502,9 +438,8 @@ mod tests {
         let mut causes = Causes::from(Cause::Added { version: 1.into() });
         for failures in 1..50 {
             let (handler, version) = ("h".into(), u64::from(failures) * 2);
-            causes = causes.retried(Cause::Retry { handler, failures }, failures);
-            causes.push(wrote("h", version, version + 1, failures));
-            assert_eq!(causes.chain(), failures);
+            causes = causes.retried(Cause::Retry { handler, failures });
+            causes.push(wrote("h", version, version + 1));
         }
         assert!(causes.to_string().starts_with("added at 1, "), "{causes}");
         assert_eq!(causes.iter().count(), 6);

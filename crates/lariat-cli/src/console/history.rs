@@ -143,9 +143,6 @@ fn cause_text(cause: &CauseInfo) -> String {
     if let Some(link) = &cause.link {
         add("from", &format!("{} {}", link.kind.kind, link.key));
     }
-    if cause.chain > 1 {
-        text.push_str(&format!(", after {} runs in a row", cause.chain));
-    }
     if !cause.fields.is_empty() {
         text.push_str(": ");
         text.push_str(&cause.fields.join(", "));
@@ -209,11 +206,7 @@ fn loop_line(found: &HotLoop) -> Line {
         text.push_str(&format!(" ({})", found.fields.join(", ")));
     }
     let rounds = usize::try_from(found.rounds).unwrap_or(usize::MAX);
-    text.push_str(&format!(
-        "; {}, slowed to one in {}",
-        counted(rounds, "round"),
-        duration(found.pause)
-    ));
+    text.push_str(&format!("; {}", counted(rounds, "round")));
     Line::new(text, Tone::Bad)
 }
 
@@ -237,7 +230,7 @@ mod tests {
         let expected = "\
 #42  12:01:35.120  2m00s ago, waited 2ms, took 40ms
   because  updated 4700 → 4711: spec.replicas, spec.template
-  because  enqueued at src/a.rs:7 by pods from Pod shop/web-1, after 3 runs in a row
+  because  enqueued at src/a.rs:7 by pods from Pod shop/web-1
   deploy   done, 12ms
   status   timed out, 10s, attempt 3, 409 Conflict, again in 8.0s: connection refused";
         assert_eq!(text(&run_lines(&key.runs[0])), expected);
@@ -251,7 +244,7 @@ waiting  high priority, due for 2.0s
 next     all handlers due
 next     status due in 8.0s, after 3 failures
 next     deploy is not called again until the object changes or the key is enqueued; it failed 2h05m ago
-loop     two handlers write spec.replicas in turns (spec.replicas); 12 rounds, slowed to one in 30s";
+loop     two handlers write spec.replicas in turns (spec.replicas); 12 rounds";
         assert_eq!(text(&state_lines(&samples::key())), expected);
     }
 

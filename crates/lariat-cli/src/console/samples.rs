@@ -87,7 +87,7 @@ fn hot_loop() -> Value {
     json!({
         "context": "", "group": "apps", "version": "v1", "kind": "Deployment", "key": "shop/web",
         "pattern": "two handlers write spec.replicas in turns", "handlers": ["deploy", "status"], "triggeredBy": null,
-        "fields": ["spec.replicas"], "manager": null, "rounds": 12, "pause": 30.0,
+        "fields": ["spec.replicas"], "rounds": 12,
     })
 }
 
@@ -135,12 +135,12 @@ pub(crate) fn key() -> KeyDetail {
     by_run["run"] = 40.into();
     let causes = json!([
         {"what": "updated", "text": "updated 4700 → 4711", "fields": ["spec.replicas", "spec.template"],
-            "handler": null, "link": null, "byRun": null, "chain": 0},
+            "handler": null, "link": null, "byRun": null},
         {"what": "enqueued", "text": "enqueued at src/a.rs:7", "fields": [], "handler": "pods", "link": pod,
-            "byRun": by_run, "chain": 3},
+            "byRun": by_run},
     ]);
     let added = json!([{"what": "added", "text": "added at 4700", "fields": [], "handler": null, "link": null,
-        "byRun": null, "chain": 0}]);
+        "byRun": null}]);
     let in_progress = json!({"key": "shop/web", "handler": "status", "lasts": 4.2});
     read(json!({
         "context": "", "group": "apps", "version": "v1", "kind": "Deployment", "namespace": "shop", "name": "web",
@@ -153,7 +153,7 @@ pub(crate) fn key() -> KeyDetail {
 /// Returns the Pod that caused a run of [`key`], with the runs around that one.
 pub(crate) fn cause() -> KeyDetail {
     let updated = json!([{"what": "updated", "text": "updated 4690 → 4699", "fields": ["status.phase"],
-        "handler": null, "link": null, "byRun": null, "chain": 0}]);
+        "handler": null, "link": null, "byRun": null}]);
     let mut runs = vec![
         run(43, "2026-11-24T12:01:36Z", &updated),
         run(40, "2026-11-24T12:01:34.9Z", &updated),

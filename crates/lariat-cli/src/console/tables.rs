@@ -85,7 +85,7 @@ pub(crate) fn facts(overview: &Overview, names: Names) -> Grid {
     rows.extend(overview.guards.iter().map(guard));
     rows.extend(overview.hot_loops.iter().map(|it| {
         let what = format!("{} {}", names.name(&it.kind), it.key);
-        row(["hot loop", &what, "slowed", &it.pattern], Tone::Bad)
+        row(["hot loop", &what, "found", &it.pattern], Tone::Bad)
     }));
     if let Some(planned) = overview.planned {
         let count = format!("{planned} planned");
@@ -335,7 +335,7 @@ Shop.demo.dev      2        3   1/5     25.0         0        0      12k  handle
             "check     handlers                  failed   deploy has been called for Deployment shop/web for 12m",
             "lease     shops/shop-operator       leading  as pod-0",
             "guard     shop: shops               tripped  an 11th delete within 60s; 4 refused",
-            "hot loop  Deployment.apps shop/web  slowed   two handlers write spec.replicas in turns",
+            "hot loop  Deployment.apps shop/web  found    two handlers write spec.replicas in turns",
         ] {
             assert!(text.contains(expected), "{text}");
         }

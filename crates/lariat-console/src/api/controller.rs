@@ -254,16 +254,12 @@ pub struct HotLoop {
     pub key: String,
     /// The pattern of the loop, as a sentence.
     pub pattern: String,
-    /// The handlers that write the object.
+    /// The handlers that write or enqueue.
     pub handlers: Vec<String>,
-    /// What enqueues the key; `None` if it is a write of its own object.
+    /// What enqueues the key; `None` if it is a change of its own object.
     pub triggered_by: Option<String>,
     /// The fields that are written.
     pub fields: Vec<String>,
-    /// The field manager that reverts them.
-    pub manager: Option<String>,
-    /// The number of runs or writes that were counted.
+    /// The number of runs or reverts that were counted.
     pub rounds: u32,
-    /// The delay of the next run, in seconds.
-    pub pause: f64,
 }

@@ -73,8 +73,6 @@ pub struct CauseInfo {
     pub link: Option<Link>,
     /// The run in which the handler wrote or enqueued.
     pub by_run: Option<RunLink>,
-    /// The number of runs that led to this one, each caused by the one before.
-    pub chain: u32,
 }
 
 /// A key of some kind.

@@ -214,9 +214,6 @@ function hotLoop(loop) {
     level: 'warn',
     what: [objectLink(loop, loop.key), ' is in a hot loop of ', counted(loop.rounds, 'round'), '.'],
     detail: [[loop.pattern, fields]],
-    todo: [`It is slowed down to one run in ${seconds(loop.pause)}. `,
-      loop.manager
-        ? ['Agree with the field manager ', code(loop.manager), ' on who owns the fields.']
-        : [loop.handlers.length ? [code(list(loop.handlers)), ' should write'] : 'Write', ' only what differs from the cached object.']],
+    todo: [loop.handlers.length ? [code(list(loop.handlers)), ' should write'] : 'Write', ' only what differs from the cached object.'],
   };
 }

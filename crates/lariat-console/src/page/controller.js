@@ -171,9 +171,9 @@ function givenUpKeys(detail) {
 
 function hotLoops(detail) {
   if (!detail.loops.length) return null;
-  const columns = [{ name: 'Key' }, { name: 'What happens', wide: true }, { name: 'Rounds', number: true }, { name: 'Delayed by', number: true }];
+  const columns = [{ name: 'Key' }, { name: 'What happens', wide: true }, { name: 'Rounds', number: true }];
   return section('Hot loops', {}, table('Hot loops', columns, detail.loops.map(loop => ({
     key: loop.key,
-    cells: [keyLink(detail, loop.key), loopText(loop), count(loop.rounds), seconds(loop.pause)],
+    cells: [keyLink(detail, loop.key), loopText(loop), count(loop.rounds)],
   }))));
 }

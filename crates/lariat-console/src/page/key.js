@@ -46,7 +46,7 @@ function now({ inProgress, queued, givenUp, hotLoop, resourceVersion }) {
   const last = queued?.lanes.reduce((most, lane) => Math.max(most, lane.failures), 0);
   return [
     hotLoop && h('li', { key: 'loop', class: 'warn' },
-      `It is in a hot loop of ${counted(hotLoop.rounds, 'round')} and is slowed down to one run in ${seconds(hotLoop.pause)}. `, loopText(hotLoop)),
+      `It is in a hot loop of ${counted(hotLoop.rounds, 'round')}. `, loopText(hotLoop)),
     inProgress && h('li', { key: 'call' },
       inProgress.handler ? code(inProgress.handler) : 'A run', ` has been running for ${seconds(inProgress.lasts)}.`),
     queued && h('li', { key: 'queue', class: last ? 'bad' : null },

@@ -99,7 +99,6 @@ export function causeText(cause, { link = true } = {}) {
     sentence(cause.text),
     fields.length ? ['; changed: ', fields] : '',
     link && cause.link && [' — ', objectLink(cause.link, cause.link.key)],
-    cause.chain > 0 && h('span', { class: 'quiet' }, `; ${cause.chain === 1 ? 'one run' : `${cause.chain} runs in a row`} led to it`),
   ];
 }
 
@@ -109,5 +108,4 @@ export const loopText = loop => [
   loop.handlers.length ? [' Written by ', code(list(loop.handlers)), '.'] : '',
   loop.triggeredBy ? [' Enqueued by ', code(loop.triggeredBy), '.'] : '',
   loop.fields.length ? [' Fields: ', code(loop.fields.join(', ')), '.'] : '',
-  loop.manager ? [' Reverted by the field manager ', code(loop.manager), '.'] : '',
 ];

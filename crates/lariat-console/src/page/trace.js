@@ -12,10 +12,9 @@ const LIMIT = 20;
 /** Whether another run, or another object, led to a run. */
 export const canTrace = run => originOf(run) !== null;
 
-/** The cause to follow: of those with a run or another object behind them, the one with the longest chain. */
+/** The cause to follow: the first with a run behind it, or else with another object. */
 function originOf(run) {
-  const followed = run.causes.filter(cause => cause.byRun || cause.link);
-  return followed.reduce((best, cause) => (best && best.chain >= cause.chain ? best : cause), null);
+  return run.causes.find(cause => cause.byRun) ?? run.causes.find(cause => cause.link) ?? null;
 }
 
 /** The runs that led to one, oldest first; they are read once, for what is past does not change. */

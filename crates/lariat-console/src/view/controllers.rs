@@ -103,9 +103,7 @@ pub(super) fn hot_loop(kind: &KindRef, found: &HotLoop) -> api::HotLoop {
         handlers: found.handlers.iter().map(ToString::to_string).collect(),
         triggered_by: found.triggered_by.as_deref().map(shown),
         fields: found.fields.clone(),
-        manager: found.manager.clone(),
         rounds: found.rounds,
-        pause: found.pause.as_secs_f64(),
     }
 }
 

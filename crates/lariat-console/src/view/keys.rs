@@ -111,7 +111,6 @@ impl Reader<'_> {
             handler: handler.map(str::to_owned),
             link: self.link(cause),
             by_run: causing_run(cause).map(|it| self.run_link(it)),
-            chain: cause.chain().unwrap_or_default(),
         }
     }
 

@@ -181,7 +181,7 @@ impl ControllerCore {
             .kept()
             .lanes(lanes)
             .priority(request.priority.unwrap_or(Priority::Normal))
-            .payload(payload.led_by(caller.as_ref()));
+            .payload(payload);
         if request.rate_limited {
             self.queue.add_rate_limited(key.clone(), add)
         } else {
@@ -216,17 +216,8 @@ impl ControllerCore {
     ///
     /// `caller` is the handler's call in which the request was made, if any.
     fn cause(&self, request: &Enqueue, caller: Option<&Caller>) -> Cause {
-        // A handler that enqueues a key with a delay polls; it does not react to its own run. Without this exception
-        // every periodic handler would count as a hot loop.
-        let leads_on = |caller: &Caller| {
-            if request.after.is_zero() {
-                caller.leads_to()
-            } else {
-                0
-            }
-        };
         Cause::Enqueued {
-            chain: caller.map_or(0, leads_on),
+            after: request.after,
             by: caller.map(|caller| caller.name(self.gvk())),
             reason: request.because.clone(),
             at: request.at,

@@ -54,9 +54,9 @@ impl Subscriber for Feed {
             if due.is_empty() {
                 return None;
             }
-            let cause = cause(change, caller.as_ref(), &self.gvk, &self.gvk);
+            let cause = cause(change, caller.as_ref(), &self.gvk);
             // Before debounced lanes are taken out of `due`: a deletion is recorded for all lanes that must handle it.
-            let payload = Payload::of(change, cause, &due, number).led_by(caller.as_ref());
+            let payload = Payload::of(change, cause, &due, number);
             for (wait, lane) in lanes.take_debounced(&mut due, change) {
                 let add = Add::after(wait).lanes(lane).priority(priority);
                 later.push((change.key().clone(), add.payload(payload.clone())));
@@ -70,8 +70,7 @@ impl Subscriber for Feed {
 
     fn wrote(&self, written: &OwnWrite) {
         if let Some(caller) = current::caller() {
-            let name = caller.name(&self.gvk);
-            self.detector.wrote(&caller.write(&name, written));
+            self.detector.wrote(written, caller.lead(&self.gvk));
         }
     }
 }
@@ -80,7 +79,7 @@ impl Subscriber for Feed {
 ///
 /// A change that is published on a handler's own task is a write of that handler, because reflectors publish on tasks
 /// of their own.
-pub(crate) fn cause(change: &Change, caller: Option<&Caller>, of: &Gvk, reader: &Gvk) -> Cause {
+pub(crate) fn cause(change: &Change, caller: Option<&Caller>, reader: &Gvk) -> Cause {
     let Some(caller) = caller else {
         return change.cause();
     };
@@ -93,13 +92,10 @@ pub(crate) fn cause(change: &Change, caller: Option<&Caller>, of: &Gvk, reader: 
         Change::Updated { old, new } => (Some(old), new),
         _ => return change.cause(),
     };
-    // Recorded for the hot loop detector, which compares the writes of a chain of runs.
-    caller.wrote(of, old, new);
     Cause::Wrote {
         by: caller.name(reader),
         from: old.map(|old| old.version().clone()),
         to: new.version().clone(),
-        chain: caller.leads_to(),
         during: caller.causing_run(),
     }
 }

@@ -163,7 +163,7 @@ impl ControllerOptions {
         Self { history, ..self }
     }
 
-    /// Sets how hot loops are detected and slowed down.
+    /// Sets how hot loops are detected.
     ///
     /// The default is [`HotLoopOptions::default`].
     pub fn hot_loops(self, hot_loops: HotLoopOptions) -> Self {

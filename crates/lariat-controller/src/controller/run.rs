@@ -1,9 +1,9 @@
 //! One run of a key: calls the handlers that are due, one after the other.
 //!
-//! [`run`] asks the hot loop detector about the key, and then for each due lane, in the order of registration: is it
-//! paused or waiting for caches, does its limit admit the call, does this process still lead, is it deregistered? Then
-//! [`Runner::call`] reads the newest state, calls the handler and returns a verdict for the queue. A lane without a
-//! verdict either keeps the key itself, outside the queue, or no longer wants it.
+//! [`run`] asks for each due lane, in the order of registration: is it paused or waiting for caches, is it slowed in a
+//! hot loop, does its limit admit the call, does this process still lead, is it deregistered? Then [`Runner::call`]
+//! reads the newest state, calls the handler and returns a verdict for the queue. A lane without a verdict either keeps
+//! the key itself, outside the queue, or no longer wants it.
 
 use std::cmp::Ordering;
 use std::sync::{Arc, OnceLock};
@@ -12,7 +12,7 @@ use std::time::Duration;
 use lariat_cache::{CachedObject, LoadError};
 use lariat_core::{Cause, Causes};
 use lariat_lease::Leadership;
-use lariat_queue::{Add, LaneId, Verdict};
+use lariat_queue::{LaneId, Verdict};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -22,8 +22,7 @@ use super::guard::{Answer, guarded};
 use super::history::{CallRecord, RunRecord};
 use super::verdict::{EndedCall, Report};
 use crate::handler::{Call, CallKind, Decoded};
-use crate::hot_loop::ChainRun;
-use crate::lane::{Admission, Lane, LaneList, Waiting};
+use crate::lane::{Admission, Lane, Waiting};
 use crate::payload::{Payload, Taken};
 
 /// A processed key, with a verdict for each lane that was called.
@@ -44,14 +43,6 @@ pub(super) async fn run(
         // registered next.
         return None;
     }
-    // Judged before any call: a key in a hot loop waits as a whole, without calling a handler.
-    let evaluation = core.detector().judge(work.key(), &work.payload().ask());
-    if let Some(pause) = evaluation.wait {
-        postpone(core, &lanes, &work, pause);
-        // The delayed add above has taken the lanes and the payload along. Finished without verdicts, the lanes keep
-        // their failure counts.
-        return Some((work, Vec::new()));
-    }
     warn_of_lost_deletions(core, &work);
     // Only a capacity: a change is usually due for all lanes, a retry for one.
     let due = if work.lanes().is_all() {
@@ -63,9 +54,8 @@ pub(super) async fn run(
         core,
         number: core.next_run(),
         causes: Arc::new(work.payload().causes_by_now()),
+        is_looping: core.detector().began(work.key(), &work.payload().causes),
         work,
-        chain: evaluation.chain,
-        step: evaluation.step,
         began: Instant::now(),
         stopping,
         decoded: Decoded::default(),
@@ -78,6 +68,10 @@ pub(super) async fn run(
         // `lanes` is a snapshot. A lane that was added after it is not called: its registration enqueues the key for it
         // again. A lane that was removed is refused by `enter` below.
         if !runner.work.lanes().contains(lane.id()) || runner.is_held(lane) {
+            continue;
+        }
+        if let Some(verdict) = runner.slowed(lane) {
+            verdicts.push((lane.id(), verdict));
             continue;
         }
         worker.calls(lane.name(), lane.is_limited());
@@ -112,19 +106,6 @@ fn warn_of_lost_deletions(core: &ControllerCore, work: &Taken) {
     }
 }
 
-/// Delays a key that is in a hot loop.
-fn postpone(core: &Arc<ControllerCore>, lanes: &LaneList, work: &Taken, pause: Duration) {
-    for lane in lanes.iter() {
-        // A place that a limit reserves for this key would stay unused during the delay.
-        core.pass(lane, work.key());
-    }
-    let add = Add::after(pause)
-        .lanes(work.lanes().clone())
-        .priority(work.priority())
-        .payload(work.payload().clone());
-    core.queue().add(work.key().clone(), add);
-}
-
 /// The newest state of an object, as far as a handler can be called with it now.
 enum Newest {
     /// The state; none if the object does not exist.
@@ -155,12 +136,8 @@ struct Runner<'a> {
     work: Taken,
     number: u64,
     causes: Arc<Causes>,
-    /// The length of the chain of runs that led to this one, since its last progress.
-    ///
-    /// In a chain, each run is caused by a write of the run before.
-    chain: u32,
-    /// This run as a step of that chain, if it is part of one.
-    step: Option<Arc<ChainRun>>,
+    /// Whether the run is part of a hot loop by own writes or enqueues.
+    is_looping: bool,
     began: Instant,
     stopping: &'a Arc<CancellationToken>,
     decoded: Decoded,
@@ -200,6 +177,23 @@ impl Runner<'_> {
         // A place that a limit reserved for this key before the pause would stay unused during the pause.
         self.core.pass(lane, self.work.key());
         true
+    }
+
+    /// Delays a handler in a hot loop, if its options ask for that. Deletions are not delayed.
+    fn slowed(&self, lane: &Lane) -> Option<Verdict<Payload>> {
+        let delay = lane.hot_loop_delay().filter(|_| self.is_looping)?;
+        let (key, payload) = (self.work.key(), self.work.payload());
+        if payload.deleted(lane.id()).is_some() {
+            return None;
+        }
+        let after = self.core.detector().wait(key, lane.id(), delay)?;
+        // A place that a limit reserves for this key would stay unused during the delay.
+        self.core.pass(lane, key);
+        Some(Verdict::Postponed {
+            after,
+            payload: payload.for_lane(lane.id()),
+            priority: Some(self.work.priority()),
+        })
     }
 
     /// Returns the key as it waits for a handler outside the queue.
@@ -261,7 +255,6 @@ impl Runner<'_> {
             work: &self.work,
             lane,
             report,
-            step: (self.chain, self.step.clone()),
         };
         let (verdict, record) = ended.judge(answer.result, || self.newest());
         self.calls.push(record);
@@ -286,8 +279,6 @@ impl Runner<'_> {
             causes: Arc::clone(&self.causes),
             failures,
             stopping: Arc::clone(self.stopping),
-            chain: self.chain,
-            step: self.step.clone(),
             term: self.core.leadership().map(Leadership::term),
             client: OnceLock::new(),
         }

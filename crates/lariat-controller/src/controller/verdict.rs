@@ -25,7 +25,6 @@ use super::failures::{Failed, Next};
 use super::guard::{Again, Failure};
 use super::history::CallRecord;
 use crate::handler::Class;
-use crate::hot_loop::ChainRun;
 use crate::lane::Lane;
 use crate::payload::{Payload, Taken};
 use crate::totals::CallOutcome;
@@ -73,8 +72,6 @@ pub(super) struct EndedCall<'a> {
     pub(super) work: &'a Taken,
     pub(super) lane: &'a Lane,
     pub(super) report: Report,
-    /// The length of the chain that led to the run, and the run as a step of it.
-    pub(super) step: (u32, Option<Arc<ChainRun>>),
 }
 
 impl EndedCall<'_> {
@@ -180,9 +177,7 @@ impl EndedCall<'_> {
         let handler = Arc::clone(lane.name());
         let cause = Cause::Retry { handler, failures };
         let payload = self.work.payload();
-        // A retry continues the chain of its run. Otherwise a loop whose runs fail would never be detected.
-        let (chain, step) = self.step.clone();
-        let payload = payload.for_retry(lane.id(), cause, chain, step);
+        let payload = payload.for_retry(lane.id(), cause);
         // An uncounted failure leaves the failures in a row as they are; any other adds one.
         let verdict = if is_uncounted {
             Verdict::Postponed {

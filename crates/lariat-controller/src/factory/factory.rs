@@ -340,9 +340,8 @@ impl SharedControllerFactory {
     ///
     /// All entries of a kind are dropped with its last handler, except those of its cache. Some bounded structures are
     /// not listed, because they travel with a key: deletions that a handler has not handled (32 per name), the causes
-    /// of a run, the failures of a key's lanes, and the writes of a chain of runs (4,096 objects and fields). Keys that
-    /// wait for caches or for the end of a pause are not listed either; each is kept once, however often it becomes
-    /// due.
+    /// of a run, and the failures of a key's lanes. Keys that wait for caches or for the end of a pause are not listed
+    /// either; each is kept once, however often it becomes due.
     #[must_use]
     pub fn table_sizes(&self) -> Vec<TableSize> {
         let state = self.core.state.lock();

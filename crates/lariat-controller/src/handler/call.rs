@@ -18,7 +18,6 @@ use crate::clients::CallClients;
 use crate::current::Caller;
 use crate::enqueue::{Enqueue, EnqueueError};
 use crate::gate::Gate;
-use crate::hot_loop::ChainRun;
 
 /// The result of a handler: an [`Outcome`](crate::Outcome), or an error.
 pub type HandlerResult = Result<Outcome, HandlerError>;
@@ -116,10 +115,6 @@ pub struct Call {
     pub(crate) failures: u32,
     /// The token of a stop. Shared, because cloning a token takes a lock.
     pub(crate) stopping: Arc<CancellationToken>,
-    /// The length of the chain that led to the run, since its last progress.
-    pub(crate) chain: u32,
-    /// The run as a step of that chain, if it is part of one.
-    pub(crate) step: Option<Arc<ChainRun>>,
     /// The term in which the call may write; `None` without an election.
     pub(crate) term: Option<Term>,
     /// The client of the call, once it was asked for.
@@ -198,8 +193,6 @@ impl Call {
             key: self.key.clone(),
             handler: Arc::clone(&self.callee.name),
             run: self.run,
-            chain: self.chain,
-            step: self.step.clone(),
             gates: Arc::clone(&self.callee.gates),
             object: self.object.as_ref().or(self.deleted.as_ref()).cloned(),
             term: self.term.clone(),

@@ -44,6 +44,7 @@ pub struct HandlerOptions {
     pub(crate) predicate: Option<Predicate>,
     pub(crate) also: Option<Predicate>,
     pub(crate) debounce: Option<Duration>,
+    pub(crate) slow_hot_loops: Option<Duration>,
     pub(crate) priority: Option<Priority>,
     pub(crate) resync: Option<Resync>,
     pub(crate) identity: Option<ClientIdentity>,
@@ -287,6 +288,26 @@ impl HandlerOptions {
         Self { debounce, ..self }
     }
 
+    /// Delays calls that are caused only by the handlers' own writes and enqueues while the key is in a hot loop.
+    ///
+    /// By default, and with zero, nothing is delayed: a [hot loop](crate::HotLoopOptions) is reported only. A delay of
+    /// more than a minute counts as a minute. Changes by other writers and deletions are not delayed.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lariat::HandlerOptions;
+    ///
+    /// let options = HandlerOptions::default().slow_hot_loops(Duration::from_secs(10));
+    /// # let _ = options;
+    /// ```
+    pub fn slow_hot_loops(self, delay: Duration) -> Self {
+        let slow_hot_loops = Some(delay);
+        Self {
+            slow_hot_loops,
+            ..self
+        }
+    }
+
     /// Sets the priority of changes for the handler.
     ///
     /// By default it is normal, and low for the initial list and for resyncs. A key has the highest priority of the
@@ -475,6 +496,7 @@ impl HandlerOptions {
             predicate: self.predicate.or_else(|| others.predicate.clone()),
             also: Predicate::either(self.also, others.also.clone()),
             debounce: self.debounce.or(others.debounce),
+            slow_hot_loops: self.slow_hot_loops.or(others.slow_hot_loops),
             priority: self.priority.or(others.priority),
             resync: self.resync.or(others.resync),
             identity: self.identity.or_else(|| others.identity.clone()),
@@ -501,6 +523,7 @@ impl fmt::Debug for HandlerOptions {
             .field("predicate", &self.predicate)
             .field("also", &self.also)
             .field("debounce", &self.debounce)
+            .field("slow_hot_loops", &self.slow_hot_loops)
             .field("is_paused", &self.is_paused)
             .field("priority", &self.priority)
             .field("resync", &self.resync)

@@ -45,6 +45,9 @@ static LANES: AtomicU32 = AtomicU32::new(0);
 /// The shortest resync period, as in client-go.
 const SHORTEST_RESYNC: Duration = Duration::from_secs(1);
 
+/// The longest delay of calls that are part of a hot loop: shorter than the time after which runs are not in a row.
+const LONGEST_HOT_LOOP_DELAY: Duration = Duration::from_secs(60);
+
 impl Lane {
     pub(crate) fn new(
         name: &str,
@@ -186,6 +189,12 @@ impl Lane {
     /// Returns how long the handler waits after a change for further ones.
     pub(super) fn debounce(&self) -> Option<Duration> {
         self.options.debounce.filter(|period| !period.is_zero())
+    }
+
+    /// Returns the delay of calls that are part of a hot loop.
+    pub(crate) fn hot_loop_delay(&self) -> Option<Duration> {
+        let delay = self.options.slow_hot_loops.filter(|delay| !delay.is_zero());
+        delay.map(|delay| delay.min(LONGEST_HOT_LOOP_DELAY))
     }
 
     fn resync(&self) -> Resync {

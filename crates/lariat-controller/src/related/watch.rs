@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use super::relation::{Relation, Target};
 use crate::controller::{AnyRelation, Enqueuer, Joined, SharedController, Slot, Unread, cause};
-use crate::current::{self, Caller};
+use crate::current;
 use crate::lane::LaneList;
 use crate::payload::Payload;
 
@@ -259,14 +259,14 @@ impl<V: View> Subscriber for Feed<V> {
             if keys.is_empty() {
                 continue;
             }
-            let changed = cause(change, caller.as_ref(), &self.of, self.to());
+            let changed = cause(change, caller.as_ref(), self.to());
             let cause = self.cause(changed, change.key());
             let mut now = due.clone();
             let debounced = lanes.take_debounced(&mut now, change);
             let mut add = Aside {
                 lanes: due.clone(),
                 priority: lanes.priority(&due, change),
-                payload: Payload::from(cause).led_by(caller.as_ref()),
+                payload: Payload::from(cause),
             };
             // With the wrong scope, a cluster-scoped owner would be enqueued under a namespace in which it does not
             // exist.
@@ -289,26 +289,15 @@ impl<V: View> Subscriber for Feed<V> {
     }
 
     fn wrote(&self, written: &OwnWrite) {
-        if let Some(caller) = current::caller() {
-            self.wrote_by(written, &caller);
+        // The change may enqueue the key of the calling handler.
+        if let Some(caller) = current::caller().filter(|caller| caller.gvk() == self.to()) {
+            let (detector, lead) = (&self.target.detector, caller.lead(self.to()));
+            detector.wrote_related(caller.key(), &written.version, lead);
         }
     }
 }
 
 impl<V: View> Feed<V> {
-    /// Reports a write to the hot loop detector if it enqueues the writing handler's key.
-    fn wrote_by(&self, written: &OwnWrite, caller: &Caller) {
-        let is_own = |keys: Vec<ObjectKey>| keys.contains(caller.key());
-        if *caller.gvk() == *self.to()
-            && self.relation.wants(&change(written))
-            && is_own(self.keys_of(&written.after, self.scope()))
-        {
-            let (detector, name) = (&self.target.detector, caller.name(self.to()));
-            let write = caller.write(&name, written);
-            detector.wrote_related(caller.key(), &self.of, &write);
-        }
-    }
-
     /// Returns the kind whose keys are enqueued.
     fn to(&self) -> &Gvk {
         self.target.client.gvk()
@@ -322,15 +311,14 @@ impl<V: View> Feed<V> {
         }
     }
 
-    /// Returns a change of a related object as a cause, with the length of its chain.
+    /// Returns a change of a related object as a cause.
     fn cause(&self, of: Cause, key: &ObjectKey) -> Cause {
-        let chain = of.chain().unwrap_or(0);
         let object = Subject {
             gvk: self.of.clone(),
             key: key.clone(),
         };
         let of = Arc::new(RelatedChange { object, cause: of });
-        Cause::Related { of, chain }
+        Cause::Related { of }
     }
 
     /// Returns the scope of the target kind, if it is known.
@@ -441,21 +429,6 @@ impl<V: View> Feed<V> {
     /// Returns whether an object lacks content that is going to be cached.
     fn waits(&self, object: &CachedObject) -> bool {
         !object.has_content() && !self.store.leaves_out(object)
-    }
-}
-
-/// Returns a write as the change that it publishes.
-fn change(written: &OwnWrite) -> Change {
-    let new = Arc::clone(&written.after);
-    match &written.before {
-        Some(old) => Change::Updated {
-            old: Arc::clone(old),
-            new,
-        },
-        None => Change::Added {
-            object: new,
-            initial: false,
-        },
     }
 }
 

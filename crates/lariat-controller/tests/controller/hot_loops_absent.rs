@@ -1,53 +1,18 @@
-//! Work that resembles a hot loop but is none, and the length of delays.
+//! Work that resembles a hot loop but is none, and detection that is switched off.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::api::{Api, Patch, PatchParams, PostParams};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, Patch, PatchParams};
 use lariat_controller::{
-    Context, ControllerOptions, HandlerResult, HotLoopOptions, HotLoopPattern, Outcome, Relation,
+    Context, ControllerOptions, HandlerOptions, HandlerResult, HotLoopOptions, Outcome,
 };
 use lariat_core::Cause;
 use serde_json::json;
 use tokio::time;
 
 use crate::bench::{Bench, SECOND, key};
-use crate::hot_loops::{write, writes};
-
-#[tokio::test(start_paused = true)]
-async fn another_writers_change_does_not_wait_and_other_keys_are_not_slowed() {
-    let bench = Bench::new().await;
-    let count = writes(
-        &bench,
-        |number| json!({"data": {"seen": number.to_string()}}),
-    );
-    bench.start().await;
-    bench.create("a").await;
-    time::sleep(120 * SECOND).await;
-    let before = count.load(Ordering::SeqCst);
-    bench.change("a", "urgent").await;
-    time::sleep(SECOND / 10).await;
-    assert!(
-        count.load(Ordering::SeqCst) > before,
-        "it is called at once"
-    );
-    let before = count.load(Ordering::SeqCst);
-    bench.create("b").await;
-    time::sleep(SECOND / 10).await;
-    assert!(count.load(Ordering::SeqCst) >= before + 25);
-    bench.delete("a").await;
-    time::sleep(SECOND / 10).await;
-    let deletion = bench.config_maps.history_of(&key("a"));
-    assert!(
-        deletion
-            .last()
-            .unwrap()
-            .causes
-            .to_string()
-            .contains("deleted")
-    );
-}
+use crate::hot_loops::{write, writes, writes_until};
 
 #[tokio::test(start_paused = true)]
 async fn honest_work_is_not_suspected() {
@@ -94,46 +59,73 @@ async fn honest_work_is_not_suspected() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn detection_can_be_disabled_or_only_report() {
-    for (options, found) in [
-        (HotLoopOptions::off(), 0),
-        (
-            HotLoopOptions::default().delays(time::Duration::ZERO, time::Duration::ZERO),
-            1,
-        ),
-    ] {
-        let bench = Bench::with(|builder| {
-            builder.default_options(ControllerOptions::default().hot_loops(options))
-        })
-        .await;
-        let count = Arc::new(AtomicU32::new(0));
-        let counted = Arc::clone(&count);
-        let handler = move |cx: Context<ConfigMap>| {
-            let number = counted.fetch_add(1, Ordering::SeqCst);
-            async move {
-                if number >= 200 {
-                    return Ok(Outcome::done());
-                }
-                write(&cx, json!({"data": {"n": number.to_string()}})).await?;
-                HandlerResult::Ok(Outcome::done())
+async fn hot_loop_is_not_reported_if_detection_is_off() {
+    let options = ControllerOptions::default().hot_loops(HotLoopOptions::off());
+    let bench = Bench::with(|builder| builder.default_options(options)).await;
+    let slow = HandlerOptions::default().slow_hot_loops(SECOND);
+    let count = writes_until(&bench, 200, slow);
+    bench.start().await;
+    bench.create("a").await;
+    time::sleep(5 * SECOND).await;
+    assert_eq!(count.load(Ordering::SeqCst), 201);
+    assert_eq!(bench.status().hot_loops.len(), 0);
+}
+
+/// Changes of many children, each written by the child's handler, call the handler of their parent.
+#[tokio::test(start_paused = true)]
+async fn key_that_many_other_runs_enqueue_is_in_no_hot_loop() {
+    let bench = Bench::new().await;
+    bench
+        .config_maps
+        .register_handler("children", |cx: Context<ConfigMap>| async move {
+            if cx.key().name() != "parent" {
+                cx.enqueue(&key("parent"));
             }
-        };
-        bench
-            .config_maps
-            .register_handler("writes", handler)
-            .unwrap();
-        bench.start().await;
-        bench.create("a").await;
-        time::sleep(5 * SECOND).await;
-        assert_eq!(count.load(Ordering::SeqCst), 201);
-        assert_eq!(bench.status().hot_loops.len(), found);
+            HandlerResult::Ok(Outcome::done())
+        })
+        .unwrap();
+    bench.start().await;
+    for round in 0..10 {
+        for number in 0..50 {
+            let name = format!("child-{number}");
+            bench.config_maps.enqueue(&key(&name));
+            time::sleep(SECOND / 100).await;
+        }
+        assert!(bench.status().hot_loops.is_empty(), "in round {round}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_field_that_is_no_longer_contested_is_not_slowed_for_ever() {
+async fn rollout_that_steps_one_field_by_own_writes_takes_no_delay() {
     let bench = Bench::new().await;
-    let count = writes(&bench, |_| json!({"data": {"owner": "us"}}));
+    let handler = |cx: Context<ConfigMap>| async move {
+        let Some(object) = cx.object()? else {
+            return Ok(Outcome::done());
+        };
+        let step = object.data.as_ref().and_then(|data| data.get("step"));
+        let step: u32 = step.map_or(Ok(0), |step| step.parse())?;
+        if step < 50 {
+            write(&cx, json!({"data": {"step": (step + 1).to_string()}})).await?;
+        }
+        HandlerResult::Ok(Outcome::done())
+    };
+    bench
+        .config_maps
+        .register_handler("rollout", handler)
+        .unwrap();
+    bench.start().await;
+    bench.create("a").await;
+    time::sleep(SECOND / 2).await;
+    let cached = bench.config_maps.cache().get(&key("a")).unwrap();
+    let data = cached.unwrap().data.clone().unwrap();
+    assert_eq!(data["step"], "50");
+    assert!(bench.status().hot_loops.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn field_that_is_no_longer_contested_is_in_no_hot_loop() {
+    let bench = Bench::new().await;
+    writes(&bench, |_| json!({"data": {"owner": "us"}}));
     bench.start().await;
     bench.create("a").await;
     let rival: Api<ConfigMap> = Api::namespaced(bench.cluster.client(), "default");
@@ -152,90 +144,4 @@ async fn a_field_that_is_no_longer_contested_is_not_slowed_for_ever() {
         bench.change("a", &number.to_string()).await;
     }
     assert!(bench.status().hot_loops.is_empty());
-    let before = count.load(Ordering::SeqCst);
-    bench.change("a", "x").await;
-    time::sleep(SECOND / 10).await;
-    assert!(count.load(Ordering::SeqCst) > before, "at once");
-}
-
-/// Registers a handler of ConfigMaps that creates one Secret for each call, until there are so many, and relies on the
-/// watch of what it created.
-fn creates(bench: &Bench, size: usize) {
-    let secrets = bench.factory.for_object::<Secret>();
-    let cache = secrets.cache();
-    bench
-        .config_maps
-        .watch_related(&secrets, Relation::label("of"));
-    let handler = move |cx: Context<ConfigMap>| {
-        let have = cache.store().len();
-        async move {
-            if have < size {
-                let metadata = json!({"name": format!("s{have}"), "labels": {"of": "a"}});
-                let secret: Secret = serde_json::from_value(json!({"metadata": metadata}))?;
-                let api: Api<Secret> = Api::namespaced(cx.client(), "default");
-                api.create(&PostParams::default(), &secret).await?;
-            }
-            HandlerResult::Ok(Outcome::done())
-        }
-    };
-    bench
-        .config_maps
-        .register_handler("creates", handler)
-        .expect("registered");
-}
-
-#[tokio::test(start_paused = true)]
-async fn work_that_is_done_object_by_object_is_not_slowed() {
-    let bench = Bench::new().await;
-    creates(&bench, 1000);
-    bench.create("a").await;
-    bench.start().await;
-    time::sleep(SECOND).await;
-    let secrets = bench.factory.for_object::<Secret>().cache();
-    assert_eq!(secrets.store().len(), 1000);
-    assert!(bench.status().hot_loops.is_empty());
-}
-
-#[tokio::test(start_paused = true)]
-async fn work_that_is_done_field_by_field_is_not_slowed_but_its_last_field_may_not_change_for_ever()
-{
-    let bench = Bench::new().await;
-    let count = writes(&bench, |number| {
-        let field = format!("field-{}", number.min(200));
-        json!({"data": {field: number.to_string()}})
-    });
-    bench.start().await;
-    bench.create("a").await;
-    time::sleep(SECOND).await;
-    let runs = count.load(Ordering::SeqCst);
-    assert!((220..240).contains(&runs), "{runs}");
-    time::sleep(600 * SECOND).await;
-    let hot_loops = bench.status().hot_loops;
-    assert_eq!(hot_loops[0].pattern, HotLoopPattern::OwnWrites);
-    assert_eq!(hot_loops[0].fields, ["data.field-200"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_handler_that_fails_for_another_reason_keeps_its_delays() {
-    let bench = Bench::new().await;
-    let calls = bench.on("fails", |_| async { Err("not yet".into()) });
-    let count = writes(
-        &bench,
-        |number| json!({"data": {"n": number.min(24).to_string()}}),
-    );
-    bench.start().await;
-    bench.create("a").await;
-    time::sleep(SECOND).await;
-    let changes = count.load(Ordering::SeqCst) as usize;
-    assert!(changes >= 24, "{changes}");
-    let before = calls.len();
-    time::sleep(120 * SECOND).await;
-    let gaps: Vec<u64> = calls.all()[before..]
-        .windows(2)
-        .map(|pair| (pair[1].at - pair[0].at).as_secs())
-        .collect();
-    assert!(
-        gaps.iter().all(|gap| *gap <= 31),
-        "no pause on top: {gaps:?}"
-    );
 }

@@ -10,10 +10,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::Api;
 use lariat_cache::Metadata;
 use lariat_cluster::faults::{Action, Rule};
-use lariat_controller::{
-    Context, ControllerOptions, HandlerError, HotLoopOptions, Outcome, SharedControllerFactory,
-    StartError,
-};
+use lariat_controller::{Context, HandlerError, Outcome, SharedControllerFactory, StartError};
 use lariat_core::Gvk;
 use lariat_lease::Lease;
 use tokio::time::{self, Instant};
@@ -230,9 +227,7 @@ async fn until(holds: impl Fn() -> bool) {
 
 #[tokio::test]
 async fn a_stop_ends_although_handlers_make_work_of_their_own() {
-    // The hot loop detector would soon slow such a key down.
-    let options = ControllerOptions::default().hot_loops(HotLoopOptions::off());
-    let bench = Bench::with(|builder| builder.default_options(options)).await;
+    let bench = Bench::new().await;
     let again = bench.on("again", |_| async {
         Ok(Outcome::requeue_after(Duration::ZERO))
     });

@@ -138,7 +138,7 @@ mod tests {
     fn retry_of(name: &str) -> Causes {
         let added = Cause::Added { version: 1.into() };
         let (handler, failures) = (Arc::from(name), 1);
-        Causes::from(added).retried(Cause::Retry { handler, failures }, 0)
+        Causes::from(added).retried(Cause::Retry { handler, failures })
     }
 
     #[test]
