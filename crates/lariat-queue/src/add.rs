@@ -5,8 +5,8 @@ use std::time::Duration;
 /// Data that travels with a key; in Lariat, the reasons for its adds.
 ///
 /// When two adds of one key merge, their payloads merge; the queue does nothing else with them. Payloads merge in the
-/// order of the adds, with two exceptions: the payload of a delay that has ended, and that of a key which a worker
-/// gives back or retries, count as older than everything added meanwhile.
+/// order in which the adds become due, with one exception: the payload of a key that a worker gives back or retries
+/// counts as older than everything added meanwhile.
 ///
 /// Merging happens under the lock of the queue, so it must be quick and must not use the queue.
 ///
@@ -103,8 +103,6 @@ pub struct Add<P = ()> {
     pub(crate) lanes: Lanes,
     /// The delay; zero means now.
     pub(crate) after: Duration,
-    /// Whether the delay remains if the lanes become due earlier.
-    pub(crate) kept: bool,
     /// The priority.
     pub(crate) priority: Priority,
     /// The least number of failures in a row to record for the lanes.
@@ -119,7 +117,6 @@ impl<P: Default> Add<P> {
         Self {
             lanes: Lanes::ALL,
             after: Duration::ZERO,
-            kept: false,
             priority: Priority::default(),
             failures: 0,
             payload: P::default(),
@@ -128,9 +125,9 @@ impl<P: Default> Add<P> {
 
     /// Creates an add of all lanes after a delay; zero means now.
     ///
-    /// The delay is an upper bound: if the lanes become due earlier for another reason, that run satisfies this add
-    /// too, as in controller-runtime's priority queue. Use [`kept`](Self::kept) for a delay that is not cut short.
-    /// Delays of more than thirty years count as thirty years.
+    /// This is client-go's `AddAfter`. The lanes become due at that time even if they become due or run earlier for
+    /// another reason; the key may be ready and delayed at the same time. If a lane is delayed already, the earlier
+    /// deadline counts for both adds. Delays of more than thirty years count as thirty years.
     ///
     /// ```
     /// use std::time::Duration;
@@ -140,7 +137,9 @@ impl<P: Default> Add<P> {
     /// let queue: WorkQueue<&str> = WorkQueue::default();
     /// queue.add("pod-a", Add::after(Duration::from_millis(10)));
     /// assert!(queue.try_get().is_none());
-    /// assert_eq!(*queue.get().await.expect("the queue is open").key(), "pod-a");
+    /// queue.add("pod-a", Add::now());
+    /// queue.try_get().expect("it was added for now").done();
+    /// assert_eq!(*queue.get().await.expect("and again after the delay").key(), "pod-a");
     /// # }
     /// ```
     pub fn after(delay: Duration) -> Self {
@@ -167,26 +166,6 @@ impl<P> Add<P> {
             lanes: lanes.into(),
             ..self
         }
-    }
-
-    /// Keeps the delay even if the lanes become due earlier: client-go's `AddAfter`.
-    ///
-    /// The key may then be ready and delayed at the same time. Of two kept delays of a lane, the earlier counts.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use lariat::queue::{Add, WorkQueue};
-    ///
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
-    /// let queue: WorkQueue<&str> = WorkQueue::default();
-    /// queue.add("pod-a", Add::after(Duration::from_millis(10)).kept());
-    /// queue.add("pod-a", Add::now());
-    /// queue.try_get().expect("it was added for now").done();
-    /// assert!(queue.get().await.is_some(), "and again after the delay");
-    /// # }
-    /// ```
-    pub fn kept(self) -> Self {
-        Self { kept: true, ..self }
     }
 
     /// Sets the priority (default: normal). A ready key keeps the higher of two.

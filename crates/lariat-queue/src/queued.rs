@@ -74,7 +74,7 @@ pub struct QueuedKey<K> {
     pub processing_for: Option<Duration>,
     /// The lanes that are due or delayed, soonest first.
     ///
-    /// A lane that is due may be delayed too: see [`Add::kept`](crate::Add::kept). [`LaneId::WHOLE`] stands for all
+    /// A lane that is due may be delayed too: see [`Add::after`](crate::Add::after). [`LaneId::WHOLE`] stands for all
     /// lanes.
     pub lanes: Vec<QueuedLane>,
     /// The failures in a row of each lane that has any, due or not.

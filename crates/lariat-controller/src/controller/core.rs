@@ -176,9 +176,7 @@ impl ControllerCore {
     pub(crate) fn enqueue_for(&self, lanes: Due, key: &ObjectKey, request: &Enqueue) {
         let caller = current::caller();
         let payload = Payload::from(self.cause(request, caller.as_ref()));
-        // `kept`: an earlier run does not replace the delayed one, as with client-go's `AddAfter`.
         let add = Add::after(request.after)
-            .kept()
             .lanes(lanes)
             .priority(request.priority.unwrap_or(Priority::Normal))
             .payload(payload);
@@ -195,7 +193,7 @@ impl ControllerCore {
         let cause = self.cause(request, current::caller().as_ref());
         let priority = request.priority.unwrap_or(Priority::Low);
         let add = |object: &Arc<CachedObject>| {
-            let add = Add::after(request.after).kept().lanes(lanes.clone());
+            let add = Add::after(request.after).lanes(lanes.clone());
             let add = add.priority(priority).payload(cause.clone().into());
             (object.key().clone(), add)
         };

@@ -69,9 +69,7 @@ pub(super) struct KeyEntry<P> {
 /// The rarely used part of an entry.
 #[derive(Debug)]
 struct Extra<P> {
-    /// The delayed lanes: at most one kept and one other delay per lane.
-    ///
-    /// A dirty lane has only the kept one.
+    /// The delayed lanes, at most one delay per lane; a dirty lane may be delayed too.
     delayed: SmallVec<[Delayed<P>; 1]>,
     /// The number of failures in a row, for the lanes that have any.
     failures: SmallVec<[(LaneId, u32); 1]>,
@@ -82,8 +80,6 @@ struct Extra<P> {
 pub(super) struct Delayed<P> {
     /// The lane.
     pub(super) lane: LaneId,
-    /// Whether the delay remains if the lane becomes due earlier.
-    pub(super) kept: bool,
     /// The time at which the lane becomes due.
     pub(super) deadline: Deadline,
     /// The priority with which the lane becomes due.
@@ -114,9 +110,7 @@ impl<P: Payload> KeyEntry<P> {
         // A delayed entry has dirty lanes only if user code panicked halfway through an earlier move. Such an entry has
         // no ticket, so the add must take the slow path, which gives it one.
         self.phase != Phase::Delayed
-            // Delays of the lanes may have to end early, and a higher priority may move the key up; both take the slow
-            // path.
-            && !self.has_delays()
+            // A higher priority may move the key up, on the slow path.
             && !self.dirty.is_empty()
             && self.priority >= add.priority
             && self.dirty.includes(&add.lanes)
@@ -128,66 +122,34 @@ impl<P: Payload> KeyEntry<P> {
         extra.is_some_and(|extra| !extra.delayed.is_empty())
     }
 
-    /// Makes lanes due now and ends their delays early, except kept delays.
-    ///
-    /// Returns how many delays ended. Their deadlines are stale from now on.
-    pub(super) fn mark_dirty(&mut self, lanes: &Lanes, priority: Priority, payload: P) -> usize {
-        // As in controller-runtime's priority queue, an earlier run also satisfies a delayed add that is not kept.
-        let early = self.absorb(|delayed| !delayed.kept && lanes.contains(delayed.lane));
+    /// Makes lanes due now. Delays of these lanes remain.
+    pub(super) fn mark_dirty(&mut self, lanes: &Lanes, priority: Priority, payload: P) {
+        // The priority is set before the lanes become dirty: `urgency` ignores the priority of a finished run only
+        // while no lane is dirty.
         self.priority = self.urgency().max(priority);
         self.dirty.merge(lanes);
         self.payload.merge(payload);
-        early
     }
 
-    /// Makes the lanes due whose deadline has passed.
-    ///
-    /// Other delays of the same lanes end early, except kept delays. Returns how many delays ended.
-    pub(super) fn expire(&mut self, now: Stamp) -> usize {
-        let expired = self.absorb(|delayed| delayed.deadline.at <= now);
-        if !self.has_delays() {
-            return expired;
+    /// Makes the lane due that has this deadline; does nothing if the deadline is stale.
+    pub(super) fn end_delay(&mut self, deadline: Deadline) {
+        let delayed = self.extra.as_mut().and_then(|extra| {
+            // A linear search: an entry has a handful of delays at most.
+            let at = extra
+                .delayed
+                .iter()
+                .position(|each| each.deadline == deadline)?;
+            Some(extra.delayed.swap_remove(at))
+        });
+        if let Some(Delayed {
+            lane,
+            priority,
+            payload,
+            ..
+        }) = delayed
+        {
+            self.mark_dirty(&lane.into(), priority, payload);
         }
-        // The run that is due now also satisfies the later delays of its lanes. A kept delay that expired may have made
-        // the lane due, while an ordinary delay of it is still running.
-        let due = self.dirty.clone();
-        expired + self.absorb(|delayed| !delayed.kept && due.contains(delayed.lane))
-    }
-
-    /// Makes the chosen delayed lanes dirty, by deadline; returns how many.
-    ///
-    /// The payloads of delays count as older than the payload of the lanes that are already dirty.
-    fn absorb(&mut self, chosen: impl Fn(&Delayed<P>) -> bool) -> usize {
-        let Some(mut next) = self.extract_earliest(&chosen) else {
-            return 0;
-        };
-        // Taken out, so that the payloads of the delays merge first and this one last.
-        let newer = std::mem::take(&mut self.payload);
-        let mut count = 0;
-        loop {
-            count += 1;
-            // The priority is set before the lane becomes dirty: `urgency` ignores the priority of a finished run only
-            // while no lane is dirty.
-            self.priority = self.urgency().max(next.priority);
-            self.dirty.insert(next.lane);
-            self.payload.merge(next.payload);
-            match self.extract_earliest(&chosen) {
-                Some(another) => next = another,
-                None => break,
-            }
-        }
-        self.payload.merge(newer);
-        count
-    }
-
-    /// Removes the chosen delay with the earliest deadline.
-    ///
-    /// A linear search: an entry has a handful of delays at most.
-    fn extract_earliest(&mut self, chosen: impl Fn(&Delayed<P>) -> bool) -> Option<Delayed<P>> {
-        let delayed = &mut self.extra.as_mut()?.delayed;
-        let candidates = delayed.iter().enumerate().filter(|(_, each)| chosen(each));
-        let (at, _) = candidates.min_by_key(|(_, each)| each.deadline)?;
-        Some(delayed.swap_remove(at))
     }
 
     /// Returns the priority of the dirty lanes, or the lowest if there are none.
@@ -201,18 +163,17 @@ impl<P: Payload> KeyEntry<P> {
         }
     }
 
-    /// Delays a lane; merges the delay with an existing one of the same lane and kind.
+    /// Delays a lane; merges the delay with an existing one of the same lane.
     ///
     /// Returns `None` if the existing deadline stays, and otherwise how many deadlines became stale.
     pub(super) fn delay(&mut self, delayed: Delayed<P>) -> Option<usize> {
         let known = &mut self.extra_mut().delayed;
-        let same =
-            |known: &&mut Delayed<P>| known.lane == delayed.lane && known.kept == delayed.kept;
+        let same = |known: &&mut Delayed<P>| known.lane == delayed.lane;
         let Some(known) = known.iter_mut().find(same) else {
             known.push(delayed);
             return Some(0);
         };
-        // One delay per lane and kind: the higher priority, the payloads in order, the earlier deadline.
+        // One delay per lane: the higher priority, the payloads in order, the earlier deadline.
         known.priority = known.priority.max(delayed.priority);
         known.payload.merge(delayed.payload);
         // Deadlines at the same time differ in their arrival, so the existing one stays.
@@ -234,10 +195,10 @@ impl<P: Payload> KeyEntry<P> {
         delayed.any(|delayed| delayed.deadline == deadline)
     }
 
-    /// Returns whether a delay has ended that has not been released yet.
-    pub(super) fn is_overdue(&self, now: Stamp) -> bool {
-        let mut delayed = self.delayed().iter();
-        delayed.any(|delayed| delayed.deadline.at <= now)
+    /// Returns the earliest deadline that has passed and was not released yet.
+    pub(super) fn overdue(&self, now: Stamp) -> Option<Deadline> {
+        let deadlines = self.delayed().iter().map(|delayed| delayed.deadline);
+        deadlines.filter(|deadline| deadline.at <= now).min()
     }
 
     /// Returns whether this is the earliest deadline of the entry.

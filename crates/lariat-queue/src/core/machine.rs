@@ -129,10 +129,10 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
 
     /// Adds a key; does nothing after a shutdown.
     ///
-    /// A lane that is already due stays due, and a delayed add of it is satisfied by that run, unless the delay is
-    /// [`kept`](Add::kept). Of two delays of one lane, the earlier counts. Of two priorities, the higher counts; a key
-    /// whose priority rises moves to the end of the higher level. A key in processing is queued again when its worker
-    /// returns it.
+    /// Delays are those of client-go: an add without delay makes its lanes due now, and their delays go on; of two
+    /// delays of one lane, the earlier counts while it has not ended. Of two priorities, the higher counts; a key whose
+    /// priority rises moves to the end of the higher level. A key in processing is queued again when its worker returns
+    /// it.
     ///
     /// ```
     /// use std::time::Instant;
@@ -195,21 +195,20 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             // Counted before `mark_dirty` makes the lanes dirty: only the first dirty lane starts the waiting time.
             self.note_dirty(slot, now);
             let entry = &mut self.entries[slot].value;
-            let early = entry.mark_dirty(&add.lanes, add.priority, add.payload);
-            self.note_early(early);
+            entry.mark_dirty(&add.lanes, add.priority, add.payload);
             return self.line_up(slot);
         }
         // While all workers are busy, expired delays stay in the heap. A delay that has ended is due; it must not count
         // as the earlier one of two delays, or the later one would end with it.
-        if self.entries[slot].value.is_overdue(now) {
-            self.release_expired(now);
+        while let Some(deadline) = self.entries[slot].value.overdue(now) {
+            self.deadlines.note_stale(1);
+            self.end_delay(slot, deadline);
         }
         // All lanes together are a single delay, of `LaneId::WHOLE`. Single lanes are delayed one by one, each with a
         // copy of the payload, because they may become due at different times.
         for lane in add.lanes.ids() {
             let delayed = Delayed {
                 lane,
-                kept: add.kept,
                 deadline: self.deadlines.deadline(Clock::later(now, add.after)),
                 priority: add.priority,
                 payload: add.payload.clone(),

@@ -8,6 +8,7 @@ use std::hash::Hash;
 use std::time::Instant;
 
 use super::clock::{Clock, Stamp};
+use super::delays::Deadline;
 use super::entry::{Delayed, Phase};
 use super::machine::{QueueCore, Verdict, group_of};
 use crate::{LaneId, Lanes, Payload, Priority};
@@ -73,16 +74,9 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         });
     }
 
-    /// Delays one lane, unless it is already due and the delay is not kept.
+    /// Delays one lane, whether or not it is due.
     pub(super) fn delay(&mut self, slot: u32, delayed: Delayed<P>) {
         let entry = &mut self.entries[slot].value;
-        // The lane is due, and that run satisfies this add too. Its priority and payload are merged, as if it had no
-        // delay.
-        if !delayed.kept && entry.dirty.contains(delayed.lane) {
-            entry.priority = entry.priority.max(delayed.priority);
-            entry.payload.merge(delayed.payload);
-            return self.line_up(slot);
-        }
         // `None` means that an existing, earlier deadline of the lane remains; it is in `deadlines` already.
         let deadline = delayed.deadline;
         if let Some(stale) = entry.delay(delayed) {
@@ -115,13 +109,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             // The deadline is stale if its lane ran early, or if the slot belongs to another key by now.
             let slotted = self.entries.get(slot);
             if slotted.is_some_and(|slotted| slotted.value.has_delay(deadline)) {
-                // The key has been due since its deadline, not since a worker noticed it.
-                self.note_dirty(slot, deadline.at);
-                // Other lanes of the key may become due along with this one. Their deadlines are still in the heap, and
-                // stale now.
-                let expired = self.entries[slot].value.expire(now);
-                self.deadlines.note_stale(expired.saturating_sub(1));
-                self.line_up(slot);
+                self.end_delay(slot, deadline);
             } else {
                 self.deadlines.forget_stale();
             }
@@ -129,6 +117,14 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         if count > 0 {
             self.compact_waiting();
         }
+    }
+
+    /// Makes the lane due that has this deadline.
+    pub(super) fn end_delay(&mut self, slot: u32, deadline: Deadline) {
+        // The key has been due since its deadline, not since a worker noticed it.
+        self.note_dirty(slot, deadline.at);
+        self.entries[slot].value.end_delay(deadline);
+        self.line_up(slot);
     }
 
     /// Ends the processing of an entry; the caller judges its lanes and settles it.
@@ -188,12 +184,10 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         if after.is_zero() {
             self.note_dirty(slot, now);
             let entry = &mut self.entries[slot].value;
-            let early = entry.mark_dirty(&lane.into(), priority, payload);
-            self.note_early(early);
+            entry.mark_dirty(&lane.into(), priority, payload);
         } else {
             let delayed = Delayed {
                 lane,
-                kept: false,
                 deadline: self.deadlines.deadline(Clock::later(now, after)),
                 priority,
                 payload,

@@ -80,7 +80,7 @@ async fn a_rate_limited_add_comes_after_the_delay_of_its_key() {
         let work = queue.get().await.unwrap();
         assert_eq!(start.elapsed().as_millis(), expected);
         // Another lane is delayed, so that the key is not removed.
-        queue.add(1, Add::after(3600 * SECOND).kept());
+        queue.add(1, Add::after(3600 * SECOND));
         work.done_with([]);
     }
     assert_eq!(queue.failures(&1, LaneId::WHOLE), 5);

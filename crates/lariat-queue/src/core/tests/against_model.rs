@@ -2,7 +2,7 @@
 //!
 //! Invariants, after every step: one worker per key; nothing added is lost and nothing is invented (the payload of
 //! every add arrives, once for each of its lanes that was delayed, the older first); no lane is dequeued before its
-//! time; the earliest deadline of a lane wins; a kept delay is not cut short; keys leave by priority, first come first
+//! time; the earliest deadline of a lane wins, whatever runs before; keys leave by priority, first come first
 //! served or, in a fair queue, group by group, with the share that ageing grants; a drain dequeues what was due before
 //! it and nothing else; a shutdown empties the queue; failures count up and are forgotten; the counts agree and are
 //! never negative; what is remembered keeps to its bounds.
@@ -21,7 +21,6 @@ enum ModelStep {
         key: u8,
         lanes: BTreeSet<u32>,
         after: u64,
-        kept: bool,
         priority: Priority,
     },
     Get,
@@ -100,7 +99,6 @@ impl Pair {
                 key,
                 lanes,
                 after,
-                kept,
                 priority,
             } => {
                 let token = self.token();
@@ -110,9 +108,8 @@ impl Pair {
                     None => priority,
                 };
                 self.model
-                    .add(*key, &lanes, *after, *kept, (*priority, vec![token]));
-                let delayed = Add::after(Duration::from_secs(*after));
-                let add = if *kept { delayed.kept() } else { delayed }
+                    .add(*key, &lanes, *after, (*priority, vec![token]));
+                let add = Add::after(Duration::from_secs(*after))
                     .lanes(lanes.iter().copied().map(lane_id).collect::<Lanes>())
                     .priority(*priority)
                     .payload(vec![token]);
@@ -225,7 +222,7 @@ impl Pair {
                 } else {
                     let at = self.model.now + after;
                     let parcel = (priority, payload);
-                    self.model.delay((key, lane, false), at, parcel);
+                    self.model.delay((key, lane), at, parcel);
                 }
             }
         }
@@ -262,7 +259,7 @@ impl Pair {
         let ready_or_processing = |key: &u8| {
             model.processing.contains_key(key) || model.line.iter().any(|(k, _)| k == key)
         };
-        let mut delayed: BTreeSet<u8> = model.delayed.keys().map(|(key, _, _)| *key).collect();
+        let mut delayed: BTreeSet<u8> = model.delayed.keys().map(|(key, _)| *key).collect();
         delayed.extend(&model.deferred);
         delayed.retain(|key| !ready_or_processing(key));
         assert_eq!(stats.delayed, delayed.len());
@@ -378,8 +375,8 @@ fn step() -> impl Strategy<Value = ModelStep> {
     let lanes = prop::collection::btree_set(0_u32..4, 0..3);
     let verdicts = prop::collection::btree_map(0_u32..4, (0_u8..4, 0_u64..6), 0..4);
     prop_oneof![
-        8 => (0_u8..5, lanes, prop_oneof![Just(0), 1_u64..8], any::<bool>(), priority()).prop_map(
-            |(key, lanes, after, kept, priority)| ModelStep::Add { key, lanes, after, kept, priority }
+        8 => (0_u8..5, lanes, prop_oneof![Just(0), 1_u64..8], priority()).prop_map(
+            |(key, lanes, after, priority)| ModelStep::Add { key, lanes, after, priority }
         ),
         6 => Just(ModelStep::Get),
         5 => (any::<usize>(), verdicts).prop_map(|(which, verdicts)| ModelStep::Done {

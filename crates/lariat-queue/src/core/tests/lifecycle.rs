@@ -132,31 +132,6 @@ fn a_crowd_that_has_left_leaves_no_memory_behind() {
 }
 
 #[test]
-fn deadlines_of_lanes_that_ran_early_leave_no_memory_behind() {
-    let mut bench = Bench::new();
-    for _ in 0..20 {
-        for key in ' '..='~' {
-            bench.add_with(key, Add::after(1_000_000 * SECOND));
-        }
-    }
-    for round in 0..10_000_u32 {
-        let key = char::from_u32(0x1_0000 + round).unwrap();
-        bench.add_with(key, Add::after(Duration::MAX));
-    }
-    for round in 0..10_000_u32 {
-        let key = char::from_u32(0x1_0000 + round).unwrap();
-        bench.add_with(key, now_add());
-        let item = bench.get().unwrap();
-        bench.done(&item);
-    }
-    assert!(
-        bench.queue.deadlines.len() < 3_000,
-        "{}",
-        bench.queue.deadlines.len()
-    );
-}
-
-#[test]
 fn tickets_of_keys_that_rose_do_not_outlive_those_before_them() {
     let mut bench = Bench::new();
     let key = |number: u32| char::from_u32(0x1_0000 + number).unwrap();

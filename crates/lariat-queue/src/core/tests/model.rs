@@ -13,8 +13,8 @@ pub(super) type Lane = Option<u32>;
 /// The priority and payload of an add.
 pub(super) type Parcel = (Priority, Vec<u32>);
 
-/// A delay: its key, its lane, and whether it is kept.
-pub(super) type Delay = (u8, Lane, bool);
+/// A delay: its key and its lane.
+pub(super) type Delay = (u8, Lane);
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Due {
@@ -44,7 +44,7 @@ pub(super) struct Model {
     pub(super) turns: Option<Vec<u8>>,
     /// Times a key became due.
     pub(super) adds: u64,
-    /// By key, lane and whether it is kept.
+    /// By key and lane.
     pub(super) delayed: BTreeMap<Delay, Delayed>,
     pub(super) arrivals: u64,
     pub(super) failures: BTreeMap<(u8, Lane), u32>,
@@ -67,14 +67,7 @@ pub(super) fn group(key: u8) -> u8 {
 }
 
 impl Model {
-    pub(super) fn add(
-        &mut self,
-        key: u8,
-        lanes: &BTreeSet<Lane>,
-        after: u64,
-        kept: bool,
-        what: Parcel,
-    ) {
+    pub(super) fn add(&mut self, key: u8, lanes: &BTreeSet<Lane>, after: u64, what: Parcel) {
         if self.shutting_down {
             return;
         }
@@ -82,25 +75,14 @@ impl Model {
             self.mark_dirty(key, lanes, what);
             self.line_up(key);
         } else {
-            if self.is_overdue(key) {
-                self.expire();
-            }
+            while self.end_first_delay(|known| known == key) {}
             for lane in lanes {
-                self.delay((key, *lane, kept), self.now + after, what.clone());
+                self.delay((key, *lane), self.now + after, what.clone());
             }
         }
     }
 
     pub(super) fn delay(&mut self, which: Delay, at: u64, (priority, payload): Parcel) {
-        let (key, lane, kept) = which;
-        if !kept
-            && let Some(due) = self.dirty.get_mut(&key)
-            && (due.lanes.contains(&None) || due.lanes.contains(&lane))
-        {
-            due.priority = due.priority.max(priority);
-            due.payload.extend(payload);
-            return self.line_up(key);
-        }
         self.arrivals += 1;
         let never = Delayed {
             at: (u64::MAX, 0),
@@ -116,11 +98,7 @@ impl Model {
     }
 
     pub(super) fn mark_dirty(&mut self, key: u8, lanes: &BTreeSet<Lane>, what: Parcel) {
-        self.dirty(key, what.0, self.now);
-        self.absorb(key, |lane, kept, _| {
-            !kept && (lanes.contains(&None) || lanes.contains(&lane))
-        });
-        self.merge(key, lanes, what);
+        self.mark_dirty_since(key, self.now, lanes, what);
     }
 
     /// Returns the due lanes of a key, which is due from now on.
@@ -135,46 +113,42 @@ impl Model {
         })
     }
 
-    pub(super) fn merge(&mut self, key: u8, lanes: &BTreeSet<Lane>, (priority, payload): Parcel) {
-        let due = self.dirty(key, priority, self.now);
+    fn mark_dirty_since(
+        &mut self,
+        key: u8,
+        since: u64,
+        lanes: &BTreeSet<Lane>,
+        (priority, payload): Parcel,
+    ) {
+        let due = self.dirty(key, priority, since);
         due.lanes.extend(lanes);
         due.priority = due.priority.max(priority);
         due.payload.extend(payload);
     }
 
-    /// Makes delayed lanes due, in the order of their deadlines.
-    ///
-    /// Their payloads count as older.
-    pub(super) fn absorb(&mut self, key: u8, chosen: impl Fn(Lane, bool, u64) -> bool) {
-        let mut moved: Vec<((u64, u64), Delay)> = self
-            .delayed
-            .iter()
-            .filter(|((k, lane, kept), delayed)| *k == key && chosen(*lane, *kept, delayed.at.0))
-            .map(|(which, delayed)| (delayed.at, *which))
-            .collect();
-        moved.sort();
-        let newer = self
-            .dirty
-            .get_mut(&key)
-            .map(|due| std::mem::take(&mut due.payload));
-        for ((at, _), which) in &moved {
-            let delayed = self.delayed.remove(which).unwrap();
-            self.dirty(key, delayed.priority, (*at).min(self.now));
-            self.merge(key, &[which.1].into(), (delayed.priority, delayed.payload));
-        }
-        if let Some(due) = self.dirty.get_mut(&key) {
-            due.payload.extend(newer.unwrap_or_default());
-        }
+    /// Ends the earliest delay of the chosen keys that has passed; returns whether there was one.
+    fn end_first_delay(&mut self, chosen: impl Fn(u8) -> bool) -> bool {
+        let over = self.delayed.iter();
+        let over = over.filter(|((key, _), delayed)| chosen(*key) && delayed.at.0 <= self.now);
+        let Some((at, which)) = over.map(|(which, delayed)| (delayed.at, *which)).min() else {
+            return false;
+        };
+        let delayed = self.delayed.remove(&which).unwrap();
+        let (key, lane) = which;
+        let what = (delayed.priority, delayed.payload);
+        self.mark_dirty_since(key, at.0, &[lane].into(), what);
+        self.line_up(key);
+        true
     }
 
     pub(super) fn is_delayed(&self, key: u8) -> bool {
-        self.delayed.keys().any(|(k, _, _)| *k == key)
+        self.delayed.keys().any(|(k, _)| *k == key)
     }
 
     /// Returns whether a delay of a key has ended, which a drain leaves in place.
     pub(super) fn is_overdue(&self, key: u8) -> bool {
         let mut delayed = self.delayed.iter();
-        delayed.any(|((k, _, _), delayed)| *k == key && delayed.at.0 <= self.now)
+        delayed.any(|((k, _), delayed)| *k == key && delayed.at.0 <= self.now)
     }
 
     pub(super) fn line_up(&mut self, key: u8) {
@@ -201,15 +175,7 @@ impl Model {
     }
 
     pub(super) fn expire(&mut self) {
-        while let Some((_, key)) = self.next_deadline().filter(|(at, _)| *at <= self.now) {
-            let now = self.now;
-            self.absorb(key, |_, _, at| at <= now);
-            let due = self.dirty[&key].lanes.clone();
-            self.absorb(key, |lane, kept, _| {
-                !kept && (due.contains(&None) || due.contains(&lane))
-            });
-            self.line_up(key);
-        }
+        while !self.draining && self.end_first_delay(|_| true) {}
     }
 
     pub(super) fn next_deadline(&self) -> Option<(u64, u8)> {
