@@ -82,7 +82,7 @@ pub enum Cause {
     Requeued {
         /// The handler.
         handler: Arc<str>,
-        /// The requested time. An earlier run for another reason satisfies the request.
+        /// The requested time.
         due: Instant,
     },
     /// A handler was registered while the controller was running.

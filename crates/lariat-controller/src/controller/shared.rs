@@ -177,7 +177,8 @@ impl<K: View> SharedController<K> {
     /// Enqueues a key for all handlers after a delay; zero means immediately.
     ///
     /// As with client-go's `AddAfter`, the delayed call happens even if the handlers are called earlier for another
-    /// reason. If the key is delayed already, the earlier time wins. A delay that overflows the clock means never.
+    /// reason. While an `enqueue_after` of the key waits for its time, no second one is scheduled: the earlier time
+    /// counts for both. A delay that overflows the clock means never.
     ///
     /// ```no_run
     /// use std::time::Duration;

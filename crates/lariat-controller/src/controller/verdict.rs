@@ -105,7 +105,7 @@ impl EndedCall<'_> {
         let is_done = matches!(verdict, Verdict::Done | Verdict::Again { .. });
         let payload = self.work.payload();
         match payload.later_deletions(self.lane.id()).filter(|_| is_done) {
-            // An earlier call replaces a requeue that the handler asked for, whatever the reason for that call.
+            // A requeue that the handler asked for gives way: the call for the last deletion decides about it.
             Some(payload) => Verdict::Again {
                 after: self.delay_of_deletion(payload.deletion_tries(self.lane.id())),
                 payload,

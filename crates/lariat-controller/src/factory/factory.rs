@@ -326,7 +326,7 @@ impl SharedControllerFactory {
     ///
     /// | `name` | keyed by | bound |
     /// |---|---|---|
-    /// | `queue keys`, `queue tickets`, `queue deadlines`, `queue processing` | object key | the keys that are due, delayed or being processed: [`QueueMemory`](lariat_queue::QueueMemory) |
+    /// | `queue keys`, `queue tickets` | object key | the keys that are due, delayed or being processed: [`QueueMemory`](lariat_queue::QueueMemory) |
     /// | `runs` | run | [`ControllerOptions::history`](crate::ControllerOptions::history) |
     /// | `older runs` | run, at most 4 of a key | 4,096 |
     /// | `failing keys` | handler and object key | 4,096 for each handler |

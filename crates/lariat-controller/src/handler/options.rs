@@ -122,7 +122,8 @@ impl HandlerOptions {
     /// Sets how often a failed call is retried (default: forever; zero: never).
     ///
     /// After the last retry, the failure is logged as final. The handler is called again when the object changes, when
-    /// its key is enqueued, or [after a delay](Self::requeue_final).
+    /// its key is enqueued, or [after a delay](Self::requeue_final). A delayed call that is waiting then, such as the
+    /// retry before a change, still comes, as the first of a new series.
     pub fn max_retries(self, retries: u32) -> Self {
         let max_retries = Some(retries);
         Self {
@@ -138,7 +139,7 @@ impl HandlerOptions {
     ///
     /// The function is called after each final failure with the newest state of the object, or `None` if it is deleted.
     /// It returns the delay, or `None` to wait for a change. It must be fast. A change in the meantime calls the
-    /// handler earlier, and replaces this call.
+    /// handler earlier, and this call still comes.
     ///
     /// Use it for handlers that depend on a service outside the cluster: after an outage that outlasts the retries, no
     /// watch event would call them.
@@ -269,8 +270,8 @@ impl HandlerOptions {
     ///
     /// By default, and with zero, there is no delay. The delay counts from the first change, so a key that changes all
     /// the time is processed once per period. It applies to changes of the kind and of [related](crate::Relation)
-    /// objects. Initial lists, resyncs, deletions, retries and enqueued keys call the handler immediately, and that
-    /// call covers the changes that wait. Other handlers of the kind are not delayed.
+    /// objects. Initial lists, resyncs, deletions, retries and enqueued keys call the handler without this delay; the
+    /// changes that wait call it again at their time. Other handlers of the kind are not delayed.
     ///
     /// Changes that wait when the factory stops are handled after its next start. A new process is called for all
     /// objects anyway.

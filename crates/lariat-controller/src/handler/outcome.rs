@@ -41,15 +41,19 @@ type Encode = dyn FnOnce(&Gvk) -> Result<Arc<CachedObject>, HandlerError> + Send
 impl Outcome {
     /// Succeeds.
     ///
-    /// The handler is called again when the object changes or its key is enqueued.
+    /// The handler is called again when the object changes, its key is enqueued, or a time comes for which a call was
+    /// scheduled earlier: by [`requeue_after`](Self::requeue_after), `enqueue_after`, or a failure.
     pub fn done() -> Self {
         Self::default()
     }
 
     /// Calls this handler again after a delay; zero means immediately.
     ///
-    /// With zero, the key is queued behind the others. A change in the meantime calls the handler earlier, and replaces
-    /// this call. As with any success, the count of failures in a row starts again.
+    /// With zero, the key is queued behind the others. As with client-go's `AddAfter`, calls for other reasons in the
+    /// meantime, such as a change, do not replace this call. While a call of this handler for the key waits for its
+    /// time, a retry or a requeue, no second one is scheduled: the earlier time counts for both. If further deletions
+    /// under this name wait for the handler, their calls come first, and each decides anew about the requeue. As with
+    /// any success, the count of failures in a row starts again.
     pub fn requeue_after(delay: Duration) -> Self {
         Self {
             requeue_after: Some(delay),

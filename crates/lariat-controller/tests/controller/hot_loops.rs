@@ -170,7 +170,7 @@ async fn a_field_that_another_writer_reverts_is_named() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_whose_requeue_is_satisfied_by_its_own_write_is_found() {
+async fn handler_that_writes_and_requeues_is_found() {
     let bench = Bench::new().await;
     let handler = |cx: Context<ConfigMap>| async move {
         if cx.run() < 500 {

@@ -78,7 +78,7 @@ async fn a_delay_is_kept_whatever_happens_meanwhile() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_asks_to_come_again_is_called_earlier_by_a_change_and_once() {
+async fn requeue_comes_at_its_time_although_a_change_calls_before() {
     let bench = Bench::new().await;
     let calls = bench.on("again", |call| async move {
         Ok(match call.value.as_deref() {
@@ -90,8 +90,12 @@ async fn a_handler_that_asks_to_come_again_is_called_earlier_by_a_change_and_onc
     bench.create("a").await;
     time::sleep(10 * SECOND).await;
     bench.change("a", "1").await;
-    time::sleep(100 * SECOND).await;
+    time::sleep(19 * SECOND).await;
     assert_eq!(calls.len(), 2);
+    time::sleep(2 * SECOND).await;
+    assert_eq!(calls.len(), 3, "the requeue of the first call");
+    time::sleep(1_000 * SECOND).await;
+    assert_eq!(calls.len(), 3);
 }
 
 #[tokio::test(start_paused = true)]
