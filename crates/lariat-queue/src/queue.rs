@@ -65,7 +65,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     /// ```
     pub fn add(&self, key: K, add: Add<P>) {
         let hash = self.shared.hasher.hash(&key);
-        let mut state = self.shared.lock_as_producer();
+        let mut state = self.shared.state.lock();
         // The clock is read only if the add changes more than the payload.
         if let Some(now) = state.core.add_lazily(key, hash, add, now) {
             wake_one(state, now);
@@ -198,7 +198,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     /// A worker that was woken is unregistered in the same step.
     fn get_or_join(&self, woken: Option<Waiting<'_, K, P>>) -> Attempt<K, P> {
         let now = now();
-        let mut state = self.shared.lock_as_worker();
+        let mut state = self.shared.state.lock();
         // Unregistering, looking for a key and registering again happen under one lock. With a gap between them, a key
         // that is added in the gap would wake no worker.
         if let Some(waiting) = woken {
@@ -221,8 +221,15 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     #[must_use]
     pub fn try_get(&self) -> Option<Work<K, P>> {
         let now = now();
-        let item = self.shared.lock_as_worker().core.get(now)?;
-        Some(self.work(item))
+        loop {
+            let mut state = self.shared.state.lock();
+            if let Some(item) = state.core.get(now) {
+                return Some(self.work(item));
+            }
+            // Many delays have ended, and those that one call releases are all of keys in processing. The lock is
+            // released before the next of them.
+            state.core.next_deadline().filter(|next| *next <= now)?;
+        }
     }
 
     /// Wraps a dequeued key, so that dropping it returns it.
@@ -352,9 +359,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
         self.len() == 0
     }
 
-    /// Returns the ready keys, in no particular order.
-    ///
-    /// The order is reproducible: the same calls lead to the same order.
+    /// Returns the ready keys in the order of the next dequeues, ignoring ageing.
     #[must_use]
     pub fn ready_keys(&self) -> Vec<K> {
         self.shared.state.lock().core.ready_keys()
@@ -409,7 +414,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     /// assert!(queue.memory().iter().all(|structure| structure.entries <= structure.bound));
     /// ```
     #[must_use]
-    pub fn memory(&self) -> [QueueMemory; 4] {
+    pub fn memory(&self) -> [QueueMemory; 2] {
         self.shared.state.lock().core.memory()
     }
 
@@ -582,7 +587,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Work<K, P> {
             return;
         };
         let now = now();
-        let mut state = self.queue.shared.lock_as_worker();
+        let mut state = self.queue.shared.state.lock();
         state.core.done(item.slot, item.priority, verdicts, now);
         self.queue.shared.wake(state, now);
     }
@@ -612,7 +617,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Work<K, P> {
         let verdicts: Verdicts<P> = verdicts.into_iter().collect();
         let item = self.item.take()?;
         let now = now();
-        let mut state = self.queue.shared.lock_as_worker();
+        let mut state = self.queue.shared.state.lock();
         state.core.done(item.slot, item.priority, verdicts, now);
         self.item = state.core.get(now);
         self.queue.shared.wake(state, now);

@@ -7,8 +7,6 @@
 
 use std::future::poll_fn;
 use std::hash::Hash;
-use std::hint;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Poll, Waker};
 use std::time::Instant;
 
@@ -20,20 +18,12 @@ use tokio::time;
 use crate::core::{Hasher, QueueCore, Verdict};
 use crate::{LaneId, Payload, RateLimiter};
 
-/// How often a worker tries the lock before it blocks: some microseconds.
-const WORKER_SPINS: u32 = 256;
-
-/// How often a producer gives way to workers: one or two microseconds at most.
-const PRODUCER_SPINS: u32 = 32;
-
 /// The shared part of a queue's handles.
 pub(crate) struct SharedQueue<K, P> {
     /// The core's hasher, to hash keys outside the lock.
     pub(crate) hasher: Hasher,
     /// The core and the waiting workers.
     pub(crate) state: Mutex<QueueState<K, P>>,
-    /// How many workers did not get the lock immediately and are still trying.
-    starved: AtomicUsize,
     /// Notifies callers that wait for a shutdown to complete.
     pub(crate) ended: Notify,
 }
@@ -70,42 +60,8 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> SharedQueue<K, P> {
         Self {
             hasher,
             state: Mutex::new(state),
-            starved: AtomicUsize::new(0),
             ended: Notify::new(),
         }
-    }
-
-    /// Takes the lock, ahead of producers.
-    ///
-    /// A producer that releases the lock and takes it again immediately nearly always wins against a blocked thread:
-    /// waking that thread takes many times as long as an add. So workers spin first, and producers check `starved`
-    /// before they take the lock.
-    pub(crate) fn lock_as_worker(&self) -> MutexGuard<'_, QueueState<K, P>> {
-        if let Some(state) = self.state.try_lock() {
-            return state;
-        }
-        // `starved` is a hint and guards no data, so relaxed ordering suffices: a producer that sees it late only gives
-        // way late.
-        self.starved.fetch_add(1, Ordering::Relaxed);
-        let spun = (0..WORKER_SPINS).find_map(|_| {
-            hint::spin_loop();
-            self.state.try_lock()
-        });
-        let state = spun.unwrap_or_else(|| self.state.lock());
-        self.starved.fetch_sub(1, Ordering::Relaxed);
-        state
-    }
-
-    /// Takes the lock to add keys; gives way to workers that wait for it.
-    pub(crate) fn lock_as_producer(&self) -> MutexGuard<'_, QueueState<K, P>> {
-        // Bounded: many workers in a row must not keep producers out.
-        for _ in 0..PRODUCER_SPINS {
-            if self.starved.load(Ordering::Relaxed) == 0 {
-                break;
-            }
-            hint::spin_loop();
-        }
-        self.state.lock()
     }
 
     /// Waits until a shutdown has completed, or has been replaced by a later one.
@@ -132,7 +88,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> SharedQueue<K, P> {
         // Read before the lock, to hold the lock for less time. So the times of two threads may be out of order by as
         // long as one waited; the core treats negative differences as zero.
         let now = now();
-        let mut state = self.lock_as_producer();
+        let mut state = self.state.lock();
         let result = change(&mut state, now);
         self.wake(state, now);
         result
@@ -244,7 +200,7 @@ impl<'a, K: Eq + Hash + Clone, P: Payload + Clone> Waiting<'a, K, P> {
     /// Waits until the worker is woken.
     pub(crate) async fn woken(&self) {
         poll_fn(|cx| {
-            let mut state = self.shared.lock_as_worker();
+            let mut state = self.shared.state.lock();
             if state.waiters.poll(self.number, cx.waker()) {
                 Poll::Ready(())
             } else {
@@ -268,7 +224,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Drop for Waiting<'_, K, P> {
         if self.has_left {
             return;
         }
-        let mut state = self.shared.lock_as_worker();
+        let mut state = self.shared.state.lock();
         // A worker that was woken, or whose timer was to fire, is cancelled here, for instance by a `select!`. No
         // other worker was woken for the key, so its wake-up passes on.
         if state.leave(self.number) {

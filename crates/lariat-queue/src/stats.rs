@@ -77,8 +77,6 @@ impl QueueStats {
 /// |---|---|---|
 /// | `queue keys` | a key | keys that are ready, delayed, deferred, or in processing |
 /// | `queue tickets` | a position in the ready queue | twice the ready keys, plus 64 for each priority |
-/// | `queue deadlines` | a delayed lane of a key | twice the live deadlines; at least 1,024 more than these |
-/// | `queue processing` | a dequeue | twice the keys in processing, plus 64 |
 ///
 /// A key is removed together with the failures of its lanes when a worker returns it and no lane is due or delayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,16 +13,6 @@ impl Stamp {
     pub(super) fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
-
-    /// Creates a stamp from its nanoseconds.
-    pub(super) fn of_nanos(nanos: u64) -> Self {
-        Self(nanos)
-    }
-
-    /// Returns the nanoseconds, for sums and for packing.
-    pub(super) fn nanos(self) -> u64 {
-        self.0
-    }
 }
 
 /// Converts between instants and stamps.

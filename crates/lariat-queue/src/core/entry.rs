@@ -1,14 +1,12 @@
 //! The state of one key (phase, lanes, delays, failures) and of the keys in processing.
 
-use std::collections::VecDeque;
-use std::hash::Hash;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use smallvec::SmallVec;
 
 use super::clock::Stamp;
 use super::delays::Deadline;
-use super::index::Index;
 use crate::{Add, LaneId, Lanes, Payload, Priority};
 
 /// A position in the ready queue.
@@ -131,7 +129,7 @@ impl<P: Payload> KeyEntry<P> {
         self.payload.merge(payload);
     }
 
-    /// Makes the lane due that has this deadline; does nothing if the deadline is stale.
+    /// Makes the lane due that has this deadline.
     pub(super) fn end_delay(&mut self, deadline: Deadline) {
         let delayed = self.extra.as_mut().and_then(|extra| {
             // A linear search: an entry has a handful of delays at most.
@@ -165,21 +163,22 @@ impl<P: Payload> KeyEntry<P> {
 
     /// Delays a lane; merges the delay with an existing one of the same lane.
     ///
-    /// Returns `None` if the existing deadline stays, and otherwise how many deadlines became stale.
-    pub(super) fn delay(&mut self, delayed: Delayed<P>) -> Option<usize> {
+    /// Returns the deadline that does not count, if the lane was delayed already: the later of the two.
+    pub(super) fn delay(&mut self, delayed: Delayed<P>) -> Option<Deadline> {
         let known = &mut self.extra_mut().delayed;
         let same = |known: &&mut Delayed<P>| known.lane == delayed.lane;
         let Some(known) = known.iter_mut().find(same) else {
             known.push(delayed);
-            return Some(0);
+            return None;
         };
-        // One delay per lane: the higher priority, the payloads in order, the earlier deadline.
         known.priority = known.priority.max(delayed.priority);
         known.payload.merge(delayed.payload);
-        // Deadlines at the same time differ in their arrival, so the existing one stays.
-        let earlier = delayed.deadline < known.deadline;
-        known.deadline = known.deadline.min(delayed.deadline);
-        earlier.then_some(1)
+        let (earlier, later) = (
+            known.deadline.min(delayed.deadline),
+            known.deadline.max(delayed.deadline),
+        );
+        known.deadline = earlier;
+        Some(later)
     }
 
     /// Removes all delays.
@@ -187,12 +186,6 @@ impl<P: Payload> KeyEntry<P> {
         if let Some(extra) = &mut self.extra {
             extra.delayed.clear();
         }
-    }
-
-    /// Returns whether a lane has exactly this deadline, so that it is not stale.
-    pub(super) fn has_delay(&self, deadline: Deadline) -> bool {
-        let mut delayed = self.delayed().iter();
-        delayed.any(|delayed| delayed.deadline == deadline)
     }
 
     /// Returns the earliest deadline that has passed and was not released yet.
@@ -284,100 +277,39 @@ impl<P: Payload> KeyEntry<P> {
     }
 }
 
-/// A dequeue in the order of dequeues.
-#[derive(Debug, Clone, Copy)]
-struct DequeuedSlot {
-    /// The slot of the key.
-    slot: u32,
-    /// The time of the dequeue.
-    since: Stamp,
-}
-
-impl DequeuedSlot {
-    /// Returns whether the key has been in processing since this dequeue.
-    fn is_current<K: Eq + Hash, P>(&self, entries: &Index<K, KeyEntry<P>>) -> bool {
-        let entry = entries.get(self.slot);
-        entry.is_some_and(|slotted| slotted.value.phase == Phase::Processing(self.since))
-    }
-}
-
-/// Counts and times of the keys in processing, at constant cost per dequeue.
+/// The keys in processing: the time of the dequeue and the slot of each, oldest first.
 #[derive(Debug, Default)]
-pub(super) struct Processing {
-    /// The dequeues in order, some of them stale; the first one is current.
-    line: VecDeque<DequeuedSlot>,
-    /// The number of keys in processing.
-    count: usize,
-    /// The sum of the dequeue times of all keys in processing, in nanoseconds.
-    since: u128,
-}
+pub(super) struct Processing(BTreeSet<(Stamp, u32)>);
 
 impl Processing {
     /// Returns the number of keys in processing.
     pub(super) fn count(&self) -> usize {
-        self.count
+        self.0.len()
     }
 
     /// Records that a key was dequeued.
     pub(super) fn begin(&mut self, slot: u32, now: Stamp) {
-        self.line.push_back(DequeuedSlot { slot, since: now });
-        self.count += 1;
-        // A sum, so that `unfinished` needs no loop over the keys.
-        self.since += u128::from(now.nanos());
+        self.0.insert((now, slot));
     }
 
     /// Records that the processing of a key that was dequeued at `since` has ended.
-    pub(super) fn end<K: Eq + Hash, P>(&mut self, since: Stamp, entries: &Index<K, KeyEntry<P>>) {
-        self.count -= 1;
-        self.since -= u128::from(since.nanos());
-        // The first element must be current, because `longest` reads its time.
-        while self
-            .line
-            .front()
-            .is_some_and(|first| !first.is_current(entries))
-        {
-            self.line.pop_front();
-        }
-        // Behind a key that is processed for long, stale elements would accumulate.
-        if self.line.len() > self.most_places() {
-            self.line.retain(|each| each.is_current(entries));
-        }
+    pub(super) fn end(&mut self, slot: u32, since: Stamp) {
+        self.0.remove(&(since, slot));
     }
 
-    /// Returns the number of recorded dequeues, stale ones included.
-    pub(super) fn places(&self) -> usize {
-        self.line.len()
-    }
-
-    /// Returns an upper bound on the recorded dequeues.
-    pub(super) fn most_places(&self) -> usize {
-        2 * self.count + 64
-    }
-
-    /// Returns the slots of the keys in processing, each once.
-    pub(super) fn slots<K: Eq + Hash, P>(&self, entries: &Index<K, KeyEntry<P>>) -> Vec<u32> {
-        let mut slots: Vec<u32> = self
-            .line
-            .iter()
-            .filter(|each| each.is_current(entries))
-            .map(|each| each.slot)
-            .collect();
-        // A key that was returned and dequeued again at the same nanosecond has two current elements.
-        slots.sort_unstable();
-        slots.dedup();
-        slots
+    /// Iterates over the slots of the keys in processing, oldest first.
+    pub(super) fn slots(&self) -> impl Iterator<Item = u32> {
+        self.0.iter().map(|(_, slot)| *slot)
     }
 
     /// Returns the total time spent so far on the keys in processing.
     pub(super) fn unfinished(&self, now: Stamp) -> Duration {
-        // The sum of (now − since) over all keys, without iterating over them.
-        let nanos = (u128::from(now.nanos()) * self.count as u128).saturating_sub(self.since);
-        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+        self.0.iter().map(|(since, _)| now.since(*since)).sum()
     }
 
     /// Returns the time spent so far on the key that was dequeued first.
     pub(super) fn longest(&self, now: Stamp) -> Duration {
-        let oldest = self.line.front();
-        oldest.map_or(Duration::ZERO, |oldest| now.since(oldest.since))
+        let oldest = self.0.first();
+        oldest.map_or(Duration::ZERO, |(since, _)| now.since(*since))
     }
 }

@@ -42,7 +42,7 @@ pub struct QueueCore<K, P> {
     pub(super) entries: Index<K, KeyEntry<P>>,
     /// The ready queue: the ticket of every entry in `Ready`, and stale tickets.
     pub(super) ready: Ready,
-    /// The deadline of every delayed lane, and stale deadlines.
+    /// The deadline of every delayed lane.
     pub(super) deadlines: Deadlines,
     /// The entries in `Processing`.
     pub(super) processing: Processing,
@@ -58,23 +58,15 @@ pub struct QueueCore<K, P> {
     ///
     /// Set by [`shut_down_now`](Self::shut_down_now); implies `shutting_down`.
     pub(super) dropping: bool,
-    /// How many of the next dequeues have been prefetched.
-    is_read_ahead: usize,
     /// The totals for the metrics.
     pub(super) counters: Counters,
 }
 
 /// How many delays one call of `get`, `has_ready` or `stats` may end.
 ///
-/// The bound keeps the lock short when many delays end at the same time. It does not apply at the start of a drain, and
-/// when a key is delayed again whose delay has ended, because all of them count there.
-const MOST_RELEASED: usize = 256;
-
-/// How many dequeues are prefetched together.
-const READ_AHEAD: usize = 8;
-
-/// With fewer keys than this, the processor's caches contain them all.
-const READ_AHEAD_FROM: usize = 16 * 1024;
+/// The bound keeps the lock short when many delays end at the same time. It does not apply at the start of a drain,
+/// because all of them count there.
+pub(super) const MOST_RELEASED: usize = 256;
 
 /// A function that returns the group of a key.
 pub(crate) type Group<K> = Box<dyn Fn(&K) -> u64 + Send + Sync>;
@@ -87,14 +79,13 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             clock: Clock::default(),
             entries: Index::new(),
             ready: Ready::new(ageing, false),
-            deadlines: Deadlines::new(),
+            deadlines: Deadlines::default(),
             processing: Processing::default(),
             deferred: Vec::new(),
             group: None,
             draining: false,
             shutting_down: false,
             dropping: false,
-            is_read_ahead: 0,
             counters: Counters::default(),
         }
     }
@@ -198,22 +189,17 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             entry.mark_dirty(&add.lanes, add.priority, add.payload);
             return self.line_up(slot);
         }
-        // While all workers are busy, expired delays stay in the heap. A delay that has ended is due; it must not count
-        // as the earlier one of two delays, or the later one would end with it.
-        while let Some(deadline) = self.entries[slot].value.overdue(now) {
-            self.deadlines.note_stale(1);
-            self.end_delay(slot, deadline);
-        }
+        self.release_key(slot, now);
         // All lanes together are a single delay, of `LaneId::WHOLE`. Single lanes are delayed one by one, each with a
         // copy of the payload, because they may become due at different times.
         for lane in add.lanes.ids() {
             let delayed = Delayed {
                 lane,
-                deadline: self.deadlines.deadline(Clock::later(now, add.after)),
+                deadline: self.deadlines.deadline(Clock::later(now, add.after), slot),
                 priority: add.priority,
                 payload: add.payload.clone(),
             };
-            self.delay(slot, delayed);
+            self.delay(delayed);
         }
     }
 
@@ -283,7 +269,8 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     /// returned. Return the key with [`done`](Self::done) or [`give_back`](Self::give_back).
     ///
     /// Delays that have ended are queued first, in the order of their deadlines, at most 256 per call. If more have
-    /// ended at the same time, a key that is added meanwhile may be dequeued before the last of them.
+    /// ended at the same time, a key that is added meanwhile may be dequeued before the last of them; and if these 256
+    /// are all of keys in processing, the result is `None`, and [`next_deadline`](Self::next_deadline) has passed.
     ///
     /// ```
     /// use std::time::Instant;
@@ -303,7 +290,6 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         self.release_at_most(MOST_RELEASED, now);
         // Expired delays were queued above, so they compete by priority with keys that were added without a delay.
         let slot = self.ready.pop(&self.entries, now)?;
-        self.read_ahead();
         let slotted = &mut self.entries[slot];
         let entry = &mut slotted.value;
         // This is the exclusion of workers: `line_up` gives no ticket to an entry in processing, so no other worker
@@ -325,22 +311,6 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         })
     }
 
-    /// Prefetches the memory of the next dequeues and of the returns of those keys.
-    ///
-    /// Several at a time, so that the processor waits once for all of them. In a queue larger than the processor's
-    /// caches, every dequeue would wait for memory otherwise.
-    fn read_ahead(&mut self) {
-        if self.entries.len() < READ_AHEAD_FROM {
-            return;
-        }
-        if self.is_read_ahead > 0 {
-            self.is_read_ahead -= 1;
-            return;
-        }
-        let slots = self.ready.upcoming().take(READ_AHEAD);
-        self.is_read_ahead = slots.map(|slot| self.entries.prefetch(slot)).count();
-    }
-
     /// Returns a key from its worker, with a verdict on each lane.
     ///
     /// Lanes without a verdict count as [`Verdict::Done`] but keep their failures. If there are verdicts and none is a
@@ -360,6 +330,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         now: Instant,
     ) {
         let now = self.clock.stamp(now);
+        self.release_key(slot, now);
         self.release(slot, now);
         // The payloads of retries belong to the run that ends here, so they are older than those of adds during the run
         // and are merged first.
@@ -408,8 +379,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
 
     /// Returns the time at which [`get`](Self::get) should be called again.
     ///
-    /// This is the earliest deadline of a delayed lane. It may be the deadline of a lane that has run early; calling
-    /// `get` then does no harm. `None` if no lane is delayed, and during a drain.
+    /// This is the earliest deadline of a delayed lane. `None` if no lane is delayed, and during a drain.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Instant> {
         let next = self.deadlines.next().filter(|_| !self.draining)?;
@@ -440,32 +410,22 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         self.ready.is_empty()
     }
 
-    /// Returns the ready keys, in no particular order.
-    ///
-    /// The order is reproducible: the same calls lead to the same order.
+    /// Returns the ready keys in the order of the next dequeues, ignoring ageing.
     #[must_use]
     pub fn ready_keys(&self) -> Vec<K> {
-        let slotted = self.entries.slots().map(|slot| &self.entries[slot]);
-        let ready = slotted.filter(|slotted| matches!(slotted.value.phase, Phase::Ready(_)));
-        ready.map(|slotted| slotted.key.clone()).collect()
+        let slots = self.ready.in_order(&self.entries, usize::MAX);
+        slots.map(|slot| self.entries[slot].key.clone()).collect()
     }
 
     /// Returns the sizes of the queue's structures, at constant cost.
     #[must_use]
-    pub fn memory(&self) -> [QueueMemory; 4] {
-        let (ready, processing, deadlines) = (&self.ready, &self.processing, &self.deadlines);
+    pub fn memory(&self) -> [QueueMemory; 2] {
+        let (ready, processing) = (&self.ready, &self.processing);
         // A key in none of the first three states is delayed, and every delayed key has a deadline.
-        let keys = ready.len() + processing.count() + self.deferred.len() + deadlines.len();
-        let of = QueueMemory::new;
+        let keys = ready.len() + processing.count() + self.deferred.len() + self.deadlines.len();
         [
-            of("queue keys", self.entries.len(), keys),
-            of("queue tickets", ready.tickets(), ready.most_tickets()),
-            of("queue deadlines", deadlines.len(), deadlines.most()),
-            of(
-                "queue processing",
-                processing.places(),
-                processing.most_places(),
-            ),
+            QueueMemory::new("queue keys", self.entries.len(), keys),
+            QueueMemory::new("queue tickets", ready.tickets(), ready.most_tickets()),
         ]
     }
 
@@ -493,8 +453,8 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         let mut depths = self.ready.depths();
         // As in client-go, a key that was added while it is processed counts for the depth. It has no ticket yet.
         if self.counters.dirty > 0 {
-            let processing = self.processing.slots(&self.entries);
-            let entries = processing.iter().map(|slot| &self.entries[*slot].value);
+            let processing = self.processing.slots();
+            let entries = processing.map(|slot| &self.entries[slot].value);
             for entry in entries.filter(|entry| !entry.dirty.is_empty()) {
                 depths[entry.priority.level()] += 1;
             }

@@ -58,73 +58,48 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         }
     }
 
-    /// Counts deadlines that became stale, and removes them if they are the majority.
-    pub(super) fn note_early(&mut self, count: usize) {
-        self.deadlines.note_stale(count);
-        self.compact_waiting();
-    }
-
-    /// Removes stale deadlines if they are the majority.
-    fn compact_waiting(&mut self) {
-        let entries = &self.entries;
-        self.deadlines.compact(|slot, deadline| {
-            let slotted = entries.get(slot);
-            // Deadlines carry a unique arrival number, so a deadline of an earlier key in the same slot cannot match.
-            slotted.is_some_and(|slotted| slotted.value.has_delay(deadline))
-        });
-    }
-
     /// Delays one lane, whether or not it is due.
-    pub(super) fn delay(&mut self, slot: u32, delayed: Delayed<P>) {
-        let entry = &mut self.entries[slot].value;
-        // `None` means that an existing, earlier deadline of the lane remains; it is in `deadlines` already.
+    pub(super) fn delay(&mut self, delayed: Delayed<P>) {
         let deadline = delayed.deadline;
-        if let Some(stale) = entry.delay(delayed) {
-            self.deadlines.push(deadline, slot);
-            self.note_early(stale);
+        let entry = &mut self.entries[deadline.slot].value;
+        let superseded = entry.delay(delayed);
+        self.deadlines.insert(deadline);
+        if let Some(superseded) = superseded {
+            self.deadlines.remove(superseded);
         }
     }
 
-    /// Makes all lanes due whose deadline has passed, in the order of the deadlines.
-    pub(super) fn release_expired(&mut self, now: Stamp) {
-        self.release_at_most(usize::MAX, now);
-    }
-
-    /// Makes lanes due whose deadline has passed, in the order of the deadlines.
-    ///
-    /// Stops after `most` deadlines once a key is ready.
+    /// Makes lanes due whose deadline has passed, in the order of the deadlines; `most` at most.
     pub(super) fn release_at_most(&mut self, most: usize, now: Stamp) {
         // During a drain nothing new becomes ready. The deadlines stay in `deadlines`, in order, until `resume`.
         if self.draining {
             return;
         }
-        let mut count = 0;
-        // Going on while nothing is ready matters: stale deadlines count, and 256 of them must not make `get` return
-        // `None` while a due key is behind them.
-        while count < most || self.ready.is_empty() {
-            let Some((deadline, slot)) = self.deadlines.pop_expired(now) else {
-                break;
+        for _ in 0..most {
+            let Some(deadline) = self.deadlines.pop_expired(now) else {
+                return;
             };
-            count += 1;
-            // The deadline is stale if its lane ran early, or if the slot belongs to another key by now.
-            let slotted = self.entries.get(slot);
-            if slotted.is_some_and(|slotted| slotted.value.has_delay(deadline)) {
-                self.end_delay(slot, deadline);
-            } else {
-                self.deadlines.forget_stale();
-            }
-        }
-        if count > 0 {
-            self.compact_waiting();
+            self.end_delay(deadline);
         }
     }
 
-    /// Makes the lane due that has this deadline.
-    pub(super) fn end_delay(&mut self, slot: u32, deadline: Deadline) {
+    /// Makes the lanes of one key due whose deadline has passed, before lanes of it are delayed again.
+    ///
+    /// While all workers are busy, and during a drain, expired delays stay in `deadlines`. A delay that has ended is
+    /// due; it must not count as the earlier one of two delays, or the later one would end with it.
+    pub(super) fn release_key(&mut self, slot: u32, now: Stamp) {
+        while let Some(deadline) = self.entries[slot].value.overdue(now) {
+            self.deadlines.remove(deadline);
+            self.end_delay(deadline);
+        }
+    }
+
+    /// Makes the lane due that has this deadline, which is not in `deadlines` any more.
+    pub(super) fn end_delay(&mut self, deadline: Deadline) {
         // The key has been due since its deadline, not since a worker noticed it.
-        self.note_dirty(slot, deadline.at);
-        self.entries[slot].value.end_delay(deadline);
-        self.line_up(slot);
+        self.note_dirty(deadline.slot, deadline.at);
+        self.entries[deadline.slot].value.end_delay(deadline);
+        self.line_up(deadline.slot);
     }
 
     /// Ends the processing of an entry; the caller judges its lanes and settles it.
@@ -138,7 +113,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         entry.phase = Phase::Delayed;
         self.counters.dirty -= usize::from(!entry.dirty.is_empty());
         self.counters.worked(now.since(since));
-        self.processing.end(since, &self.entries);
+        self.processing.end(slot, since);
     }
 
     /// Applies the verdict on one lane of an entry that its worker returned.
@@ -188,11 +163,11 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         } else {
             let delayed = Delayed {
                 lane,
-                deadline: self.deadlines.deadline(Clock::later(now, after)),
+                deadline: self.deadlines.deadline(Clock::later(now, after), slot),
                 priority,
                 payload,
             };
-            self.delay(slot, delayed);
+            self.delay(delayed);
         }
     }
 
@@ -234,7 +209,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         }
         let now = self.clock.stamp(now);
         // A delay that has ended is due, whether or not a worker has noticed, so it belongs to the drain.
-        self.release_expired(now);
+        self.release_at_most(usize::MAX, now);
         self.draining = true;
         let slots: Vec<u32> = self.entries.slots().collect();
         for slot in slots {

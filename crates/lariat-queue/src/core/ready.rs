@@ -164,18 +164,6 @@ impl Ready {
         Some(slot)
     }
 
-    /// Returns the next slots of the highest level, some of them stale.
-    ///
-    /// Empty with fair queuing, where the order is not contiguous in memory.
-    pub(super) fn upcoming(&self) -> impl Iterator<Item = u32> {
-        let highest = self.levels.iter().find(|level| level.valid > 0);
-        let line = highest.and_then(|level| match &level.line {
-            Line::Fifo(line) => Some(line),
-            Line::Fair(_) => None,
-        });
-        line.into_iter().flatten().map(|(slot, _)| *slot)
-    }
-
     /// Returns the ready slots in the order of the next dequeues, ignoring ageing.
     ///
     /// Reads at most `most` tickets, stale ones included. With fair queuing it takes a step per group besides.

@@ -4,6 +4,7 @@ use std::hash::Hash;
 use std::time::{Duration, Instant};
 
 use super::clock::Stamp;
+use super::delays::Deadline;
 use super::entry::{KeyEntry, Phase};
 use super::machine::QueueCore;
 use crate::{KeyState, Payload, Priority, QueueSnapshot, QueuedKey, QueuedLane};
@@ -24,17 +25,19 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         let mut slots: Vec<u32> = self
             .ready
             .in_order(entries, MOST_LOOKED_AT)
-            .chain(self.processing.slots(entries))
+            .chain(self.processing.slots())
             .chain(self.deferred.iter().copied())
             .take(limit)
             .collect();
         // A key with several delays has several deadlines; only the earliest counts, so that the key is listed once.
-        let is_next = |slot, deadline| {
-            let entry = entries.get(slot).map(|slotted| &slotted.value);
-            entry.is_some_and(|entry| entry.phase == Phase::Delayed && entry.is_next(deadline))
+        let is_next = |deadline: &Deadline| {
+            let entry = &entries[deadline.slot].value;
+            entry.phase == Phase::Delayed && entry.is_next(*deadline)
         };
+        let read = self.deadlines.iter().take(MOST_LOOKED_AT);
+        let delayed = read.filter(is_next).map(|deadline| deadline.slot);
         let room = limit - slots.len();
-        slots.extend(self.deadlines.earliest(room, MOST_LOOKED_AT, is_next));
+        slots.extend(delayed.take(room));
         QueueSnapshot {
             keys: slots.into_iter().map(|slot| self.seen(slot, now)).collect(),
             total: entries.len(),

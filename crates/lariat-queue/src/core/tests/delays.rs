@@ -91,6 +91,26 @@ fn delay_does_not_end_with_one_that_ended_before_the_add() {
 }
 
 #[test]
+fn retry_does_not_come_with_a_delay_that_ended_during_the_run() {
+    let mut bench = Bench::new();
+    bench.add("a");
+    let item = bench.get().unwrap();
+    bench.add_with('a', Add::after(SECOND).lanes(lane(1)));
+    bench.advance(2 * SECOND);
+    let failed = Verdict::Failed {
+        after: 5 * SECOND,
+        payload: vec![],
+        priority: None,
+    };
+    bench.done_with(&item, &[(lane(1), failed)]);
+    assert_eq!(bench.drain(), "a");
+    bench.advance(4 * SECOND);
+    assert_eq!(bench.drain(), "");
+    bench.advance(SECOND);
+    assert_eq!(bench.drain(), "a");
+}
+
+#[test]
 fn a_delay_too_long_for_any_clock_means_never() {
     let mut bench = Bench::new();
     bench.add_with('a', Add::after(Duration::MAX));
@@ -169,7 +189,7 @@ fn many_delays_that_end_together_get_in_line_in_portions_and_in_order() {
 }
 
 #[test]
-fn a_portion_ends_with_a_key_that_is_ready() {
+fn each_call_ends_256_delays_at_most_although_no_key_is_free() {
     let mut bench = Bench::new();
     let keys: Vec<char> = ('\u{4e00}'..).take(1_000).collect();
     let processing = keys[1..].iter().map(|key| {
@@ -180,12 +200,19 @@ fn a_portion_ends_with_a_key_that_is_ready() {
     let processing: Vec<_> = processing.collect();
     bench.add_with(keys[0], Add::after(2 * SECOND));
     bench.advance(2 * SECOND);
-    assert_eq!(
-        bench.get().unwrap().key,
-        keys[0],
-        "behind those that workers have"
-    );
-    assert_eq!(processing.len(), 999);
+    let (left, now) = (|bench: &Bench| bench.queue.deadlines.len(), bench.now);
+    assert!(bench.get().is_none());
+    assert_eq!(left(&bench), 744);
+    assert!(!bench.queue.has_ready(now));
+    assert_eq!(left(&bench), 488);
+    assert_eq!(bench.queue.stats(now).depth(), 768);
+    assert_eq!(left(&bench), 232);
+    // Keys of workers whose delays have not been released are delayed again, each alone.
+    bench.add_with(keys[999], Add::after(9 * SECOND));
+    assert_eq!((left(&bench), bench.queue.counters.dirty), (232, 769));
+    assert!(bench.queue.next_deadline() <= Some(now));
+    let item = bench.get().expect("behind those that workers have");
+    assert_eq!((item.key, left(&bench), processing.len()), (keys[0], 1, 999));
 }
 
 #[test]

@@ -75,7 +75,7 @@ impl Model {
             self.mark_dirty(key, lanes, what);
             self.line_up(key);
         } else {
-            while self.end_first_delay(|known| known == key) {}
+            self.end_delays_of(key);
             for lane in lanes {
                 self.delay((key, *lane), self.now + after, what.clone());
             }
@@ -139,6 +139,11 @@ impl Model {
         self.mark_dirty_since(key, at.0, &[lane].into(), what);
         self.line_up(key);
         true
+    }
+
+    /// Ends the delays of a key that have passed.
+    pub(super) fn end_delays_of(&mut self, key: u8) {
+        while self.end_first_delay(|known| known == key) {}
     }
 
     pub(super) fn is_delayed(&self, key: u8) -> bool {

@@ -132,15 +132,6 @@ fn groups_take_turns_within_a_priority() {
     assert_eq!(bench.drain(), "abA");
 }
 
-#[test]
-fn a_delayed_add_raises_the_priority_of_what_is_ready() {
-    let mut bench = Bench::new();
-    bench.add_with('a', now_add().priority(Priority::Low));
-    bench.add("b");
-    bench.add_with('a', Add::after(SECOND).priority(Priority::High));
-    assert_eq!(bench.drain(), "ab");
-}
-
 /// Groups letters as they are, and has no answer for `x`.
 fn broken() -> Bench {
     let mut bench = Bench::new();
