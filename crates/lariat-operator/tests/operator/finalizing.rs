@@ -178,7 +178,7 @@ async fn cleanup_that_is_not_finished_or_fails_comes_again() {
             async { answer }
         })
         .on_error(|_, _| Retry::after(10 * SECOND))
-        .requeue_after(SECOND)
+        .requeue_after(3600 * SECOND)
         .register(done)
         .unwrap();
     bench.start().await;

@@ -218,7 +218,11 @@ mod tests {
     fn index_gives_memory_back_although_last_key_stays() {
         let mut index = Index::new();
         let slots: Vec<u32> = (0..100_000).map(|key| insert(&mut index, key, 0)).collect();
-        assert!((100_000..300_000).contains(&index.room()), "{}", index.room());
+        assert!(
+            (100_000..300_000).contains(&index.room()),
+            "{}",
+            index.room()
+        );
         let (last, others) = slots.split_last().unwrap();
         others.iter().for_each(|slot| index.remove(*slot));
         assert_eq!((index.len(), index.find(&99_999)), (1, Some(*last)));
@@ -226,7 +230,10 @@ mod tests {
         for key in 0..1_000 {
             insert(&mut index, key, 0);
         }
-        assert!(index.slots().all(|slot| slot < 100_000), "slots are used again");
+        assert!(
+            index.slots().all(|slot| slot < 100_000),
+            "slots are used again"
+        );
         let held: usize = index.chunks.iter().map(Slab::capacity).sum();
         assert!(held <= 1_001 + 2 * CHUNK, "{held}");
     }

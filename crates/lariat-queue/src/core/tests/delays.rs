@@ -212,7 +212,10 @@ fn each_call_ends_256_delays_at_most_although_no_key_is_free() {
     assert_eq!((left(&bench), bench.queue.counters.dirty), (232, 769));
     assert!(bench.queue.next_deadline() <= Some(now));
     let item = bench.get().expect("behind those that workers have");
-    assert_eq!((item.key, left(&bench), processing.len()), (keys[0], 1, 999));
+    assert_eq!(
+        (item.key, left(&bench), processing.len()),
+        (keys[0], 1, 999)
+    );
 }
 
 #[test]
