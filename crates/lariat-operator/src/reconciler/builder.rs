@@ -158,9 +158,9 @@ impl<K: View> Reconciler<K> {
 
     /// Reconciles an object again this long after its last call at the latest (default: never).
     ///
-    /// Zero means never, too. A call that is scheduled already stays, so changes in between do not postpone it. The period applies after a success, an ignored error, and a final failure: a terminal
-    /// error, or one after which the [retries](HandlerOptions::max_retries) are exhausted. An outcome with its own
-    /// delay takes precedence. A failure that is retried follows its own delay or the
+    /// Zero means never, too. A call that is scheduled already stays, so changes in between do not postpone it. The
+    /// period applies after a success, an ignored error, and a final failure: a terminal error, or one after which the
+    /// [retries](HandlerOptions::max_retries) are exhausted. An outcome with its own delay takes precedence. A failure that is retried follows its own delay or the
     /// [backoff](HandlerOptions::rate_limiter) instead, which may be longer than the period: the default backoff grows
     /// to two minutes.
     ///

@@ -88,11 +88,13 @@ fn work_given_back_is_due_as_before_and_without_a_failure() {
 #[test]
 fn a_duplicate_does_not_make_the_line_longer() {
     let mut bench = Bench::new();
+    assert!(bench.queue.is_empty());
     bench.add("a");
     assert_eq!(bench.queue.len(), 1);
     bench.add("b");
     bench.add("a");
     assert_eq!(bench.queue.len(), 2);
+    assert!(!bench.queue.is_empty());
 }
 
 #[test]
@@ -143,17 +145,54 @@ fn requests_with_a_limit_are_counted_for_the_key_apart_from_failures_of_lanes() 
     asks(&mut bench, 'a', lane(1), 1);
     assert_eq!(bench.queue.failures(&'b', LaneId::WHOLE), 1);
     assert_eq!(bench.queue.failures(&'c', LaneId::WHOLE), 0);
+    assert_eq!(bench.queue.stats(bench.now).retries, 5);
     // Forgetting is about the history only: what waits still comes.
     bench.advance(SECOND);
     assert_eq!(bench.drain(), "ab");
 }
 
 #[test]
+fn count_of_limited_requests_ends_with_a_run_in_which_no_lane_fails() {
+    let failed = Verdict::Failed {
+        after: SECOND,
+        payload: vec![],
+        priority: None,
+    };
+    let postponed = Verdict::Postponed {
+        after: SECOND,
+        payload: vec![],
+        priority: None,
+    };
+    let runs = [
+        (vec![], 1),
+        (vec![(lane(1), failed.clone())], 1),
+        (vec![(lane(1), Verdict::Done), (lane(2), failed)], 1),
+        (vec![(lane(2), postponed), (lane(1), Verdict::Done)], 1),
+        (vec![(lane(1), Verdict::Done)], 0),
+    ];
+    for (verdicts, expected) in runs {
+        let mut bench = Bench::new();
+        bench
+            .queue
+            .add_failed('a', now_add(), |_| SECOND, bench.now);
+        // Another delay, so that the key is not removed with its failures.
+        bench.add_with('a', Add::after(9 * SECOND));
+        bench.add_with('a', Add::after(90 * SECOND).lanes(lane(3)));
+        bench.advance(SECOND);
+        let item = bench.get().unwrap();
+        bench.done_with(&item, &verdicts);
+        let left = bench.queue.failures(&'a', LaneId::WHOLE);
+        assert_eq!(left, expected, "{verdicts:?}");
+    }
+}
+
+#[test]
 fn failures_can_be_brought_along() {
     let mut bench = Bench::new();
     let brings = |failures| now_add().lanes(lane(1)).failures(failures);
-    bench.add_with('a', brings(3));
-    bench.add_with('a', brings(2));
+    for failures in [2, 3, 1] {
+        bench.add_with('a', brings(failures));
+    }
     let item = bench.get().unwrap();
     assert_eq!(*item.failures, [(lane(1), 3)]);
     bench.done_with(&item, &[(lane(1), Verdict::Done)]);
