@@ -1,51 +1,45 @@
-//! The state that all handles of a controller share.
+//! The state that all handles of a controller share, for as long as they exist.
 
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
-use lariat_cache::{CachedObject, Informer, Subscription};
+use lariat_cache::{CachedObject, Informer, Subscriber};
 use lariat_core::{Cause, Gvk, ObjectKey, TableSize};
 use lariat_lease::Leadership;
 use lariat_queue::{Add, Lanes as Due, Priority};
-use parking_lot::Mutex;
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use parking_lot::RwLock;
+use tokio::time;
 
 use super::activity::Activity;
 use super::caches::Caches;
 use super::failures::{Failures, KEYS};
 use super::feed::Feed;
 use super::history::History;
+use super::leaving::Leaving;
+use super::opened::Opened;
 use super::options::ControllerOptions;
 use super::shards::OwnKeys;
 use crate::clients::CallClients;
 use crate::current::{self, Caller};
 use crate::enqueue::{Enqueue, EnqueueError};
-use crate::handler::CallKind;
 use crate::hot_loop::Detector;
 use crate::lane::{GIVEN_UP, Lane, LaneList, Lanes, Limit, Waiting};
 use crate::payload::{Payload, Queue};
 use crate::status::{ControllerStatus, HandlerStatus};
 
-/// A controller in use: its cache, its queue, its lanes, and its records.
+/// The controller of a kind: its queue, its lanes, its records, and its use of the cache.
 ///
-/// It is created without being started: keys that are enqueued before the start wait in the queue.
+/// It lives as long as its slot. While no handler is registered it rests: nothing is [opened](Opened), the queue and
+/// the records are empty. It need not be started: keys that are enqueued before the start wait in the queue.
 pub(crate) struct ControllerCore {
-    /// The informer, as a use for which starts do not wait; see `required`.
-    informer: Informer,
-    /// The informer again, as a use for which starts wait. Present while some handler requires the kind, and until the
-    /// first handler is registered.
-    required: Mutex<Option<Informer>>,
-    /// The tasks of this controller. The next controller of the kind waits for them before it dequeues a key.
-    tasks: TaskTracker,
-    /// The tasks of the previous controller of the kind, until they have ended.
-    predecessor: Mutex<Option<TaskTracker>>,
+    gvk: Gvk,
     clients: CallClients,
     /// The number of the factory's next run.
     runs: Arc<AtomicU64>,
     queue: Queue,
     lanes: Arc<Lanes>,
+    leaving: Leaving,
     history: History,
     failures: Failures,
     /// Shared with the watchdog, weakly.
@@ -53,78 +47,179 @@ pub(crate) struct ControllerCore {
     detector: Arc<Detector>,
     options: ControllerOptions,
     own_keys: OwnKeys,
-    caches: Caches,
+    /// The number of the next deletion.
+    deletions: Arc<AtomicU64>,
+    opened: RwLock<Usage>,
     /// The number of workers; zero while the controller does not run.
     working: AtomicUsize,
-    /// Cancelled when the last handler is deregistered.
-    ended: CancellationToken,
-    /// The subscription that feeds the queue. Dropping it ends the feed.
-    _feed: Subscription,
+    /// Whether the caches were synced when the present stop began.
+    synced_at_stop: AtomicBool,
+    /// Whether a stop drains the queue.
+    is_draining: AtomicBool,
+}
+
+/// The use of a kind.
+#[derive(Default)]
+struct Usage {
+    /// None while the kind rests.
+    present: Option<Arc<Opened>>,
+    /// The present or the last one, which calls of deregistered handlers keep.
+    last: Weak<Opened>,
 }
 
 impl ControllerCore {
     pub(crate) fn new(
-        informer: Informer,
+        gvk: Gvk,
         clients: CallClients,
         options: ControllerOptions,
         runs: Arc<AtomicU64>,
     ) -> Self {
-        let gvk = informer.gvk().clone();
         let activity = Arc::new(Activity::new(gvk.clone()));
-        let queue = options.queue();
-        let lanes = Arc::<Lanes>::default();
-        let failures = Failures::new(gvk.clone());
+        let (queue, lanes) = (options.queue(), Arc::<Lanes>::default());
         let detector = Arc::new(Detector::new(gvk.clone(), options.hot_loop_options()));
-        let own_keys = OwnKeys::new(&informer, options.shards.clone());
-        let caches = Caches::new(
-            informer.optional(),
-            queue.clone(),
-            Arc::clone(&lanes),
-            Arc::clone(&detector),
-        );
-        // Last, since from here on changes are added to the queue. The feed holds parts of the controller and not the
-        // controller itself: the controller owns the subscription, and that would be a cycle.
-        let feed = informer.optional().subscribe(Arc::new(Feed {
-            gvk,
-            queue: queue.clone(),
-            lanes: Arc::clone(&lanes),
-            detector: Arc::clone(&detector),
-            shards: options.shards.clone(),
-            deletions: AtomicU64::new(0),
-        }));
         Self {
-            informer: informer.optional(),
-            required: Mutex::new(Some(informer)),
-            tasks: TaskTracker::new(),
-            predecessor: Mutex::default(),
             clients,
             runs,
             queue,
             lanes,
+            leaving: Leaving::default(),
             history: History::new(options.runs_remembered()),
-            failures,
+            failures: Failures::new(gvk.clone()),
             activity,
             detector,
+            own_keys: OwnKeys::new(gvk.clone(), options.shards.clone()),
+            gvk,
             options,
-            own_keys,
-            caches,
+            deletions: Arc::default(),
+            opened: RwLock::default(),
             working: AtomicUsize::new(0),
-            ended: CancellationToken::new(),
-            _feed: feed,
+            synced_at_stop: AtomicBool::new(false),
+            is_draining: AtomicBool::new(false),
         }
     }
 
     pub(crate) fn gvk(&self) -> &Gvk {
-        self.informer.gvk()
+        &self.gvk
     }
 
-    pub(crate) fn informer(&self) -> &Informer {
-        &self.informer
+    pub(super) fn clients(&self) -> &CallClients {
+        &self.clients
     }
 
-    /// Returns the caches this controller waits for.
-    pub(crate) fn caches(&self) -> &Caches {
-        &self.caches
+    /// Returns the present use of the kind; none while it rests.
+    pub(crate) fn opened(&self) -> Option<Arc<Opened>> {
+        self.opened.read().present.clone()
+    }
+
+    /// Returns the present use of the kind, or the last one while calls of deregistered handlers are running.
+    pub(crate) fn in_use(&self) -> Option<Arc<Opened>> {
+        let usage = self.opened.read();
+        let (present, last) = (usage.present.clone(), usage.last.clone());
+        drop(usage);
+        present.or_else(|| last.upgrade().filter(|_| self.leaving.calls() > 0))
+    }
+
+    /// Opens the kind, unless it is open; returns its use, and whether it is the given one.
+    ///
+    /// The slot calls it under its lock.
+    pub(super) fn open(&self, made: &Arc<Opened>) -> (Arc<Opened>, bool) {
+        let mut usage = self.opened.write();
+        if let Some(present) = &usage.present {
+            return (Arc::clone(present), false);
+        }
+        usage.last = Arc::downgrade(made);
+        usage.present = Some(Arc::clone(made));
+        drop(usage);
+        // The owner may be resting.
+        self.lanes.notify();
+        (Arc::clone(made), true)
+    }
+
+    /// Ends the use of the kind, drops the queued keys and empties the records.
+    ///
+    /// Keys that are being processed stay with their workers. The slot calls it under its lock; the caller
+    /// [closes](Opened::close) what is returned after unlocking.
+    pub(super) fn rest(&self) -> Option<Arc<Opened>> {
+        let opened = self.opened.write().present.take()?;
+        opened.end();
+        self.queue.shut_down_now();
+        self.queue.reopen();
+        if self.is_draining.load(Ordering::SeqCst) {
+            // The shutdown has ended the drain.
+            self.queue.drain();
+        }
+        self.history.clear();
+        self.detector.clear();
+        Some(opened)
+    }
+
+    /// Creates the subscriber that feeds the queue.
+    pub(super) fn feed(&self) -> Arc<dyn Subscriber> {
+        Arc::new(Feed {
+            gvk: self.gvk.clone(),
+            queue: self.queue.clone(),
+            lanes: Arc::clone(&self.lanes),
+            detector: Arc::clone(&self.detector),
+            shards: self.options.shards.clone(),
+            deletions: Arc::clone(&self.deletions),
+        })
+    }
+
+    /// Creates the caches that a use of the kind waits for.
+    pub(super) fn caches_of(&self, informer: &Informer) -> Caches {
+        let (lanes, detector) = (Arc::clone(&self.lanes), Arc::clone(&self.detector));
+        Caches::new(informer.optional(), self.queue.clone(), lanes, detector)
+    }
+
+    /// Returns the calls of deregistered handlers.
+    pub(super) fn leaving(&self) -> &Leaving {
+        &self.leaving
+    }
+
+    /// Removes a handler; its calls may still be running.
+    pub(crate) fn remove(&self, lane: &Arc<Lane>) {
+        self.lanes.remove(lane);
+        self.left(std::slice::from_ref(lane));
+    }
+
+    /// Removes the handlers whose token is cancelled; returns whether there were some.
+    pub(crate) fn sweep(&self) -> bool {
+        let swept = self.lanes.sweep();
+        self.left(&swept);
+        !swept.is_empty()
+    }
+
+    /// Counts the calls of removed handlers.
+    fn left(&self, lanes: &[Arc<Lane>]) {
+        if self.leaving.add(lanes) {
+            // Workers take the places of those that are in such calls.
+            self.lanes.notify();
+        }
+    }
+
+    /// Waits until calls of deregistered handlers have been running for long, and logs them. Call it in a loop.
+    pub(super) async fn log_leaving(&self) {
+        match self.leaving.next_log() {
+            Some(at) => time::sleep_until(at).await,
+            None => std::future::pending().await,
+        }
+        self.leaving.log_long(&self.gvk, &self.activity);
+    }
+
+    /// Begins a run, which no stop has ended yet.
+    pub(super) fn begin_run(&self) {
+        self.synced_at_stop.store(false, Ordering::SeqCst);
+    }
+
+    /// Notes whether the caches are synced. A stop calls it when it begins, before the caches stop.
+    pub(crate) fn note_stop(&self) {
+        let synced = self.opened().is_some_and(|opened| opened.caches().is_synced());
+        self.synced_at_stop.store(synced, Ordering::SeqCst);
+    }
+
+    /// Returns whether the caches were synced when the present stop began.
+    pub(super) fn was_synced_at_stop(&self) -> bool {
+        self.synced_at_stop.load(Ordering::SeqCst)
     }
 
     /// Returns the number of the next run.
@@ -161,10 +256,6 @@ impl ControllerCore {
         &self.detector
     }
 
-    pub(crate) fn ended(&self) -> &CancellationToken {
-        &self.ended
-    }
-
     /// Enqueues a key according to a request.
     pub(crate) fn enqueue(&self, key: &ObjectKey, request: &Enqueue) -> Result<(), EnqueueError> {
         let lanes = self.lanes_of(request, Some(key))?;
@@ -197,7 +288,10 @@ impl ControllerCore {
             let add = add.priority(priority).payload(cause.clone().into());
             (object.key().clone(), add)
         };
-        let snapshot = self.informer.store().snapshot();
+        let Some(opened) = self.opened() else {
+            return Ok(0);
+        };
+        let snapshot = opened.informer().store().snapshot();
         let mut count = 0;
         let own = snapshot.iter().filter(self.own_keys.filter());
         let adds = own.inspect(|_| count += 1).map(add);
@@ -244,7 +338,7 @@ impl ControllerCore {
     }
 
     /// Enqueues every object for a new handler, and for no other handler.
-    pub(crate) fn replay_for(&self, lane: &Lane) {
+    pub(crate) fn replay_for(&self, opened: &Opened, lane: &Lane) {
         self.update_use();
         let cause = Cause::LateHandler {
             handler: Arc::clone(lane.name()),
@@ -252,15 +346,15 @@ impl ControllerCore {
         // While the cache syncs, the initial list reaches this lane like all others. Once it is synced, a worker may
         // have dequeued a key before the lane was in the list, so every object is enqueued for this lane. The lane was
         // added first: a change in between enqueues a key twice, which merges.
-        self.replay(lane, &cause, true);
+        self.replay(opened, lane, &cause, true);
     }
 
     /// Enqueues every object for one handler.
     ///
     /// With `as_new`, objects that the handler's predicate rejects as additions are left out.
-    pub(crate) fn replay(&self, lane: &Lane, cause: &Cause, as_new: bool) {
+    pub(crate) fn replay(&self, opened: &Opened, lane: &Lane, cause: &Cause, as_new: bool) {
         let priority = lane.priority(Priority::Low);
-        let snapshot = self.informer.store().snapshot();
+        let snapshot = opened.informer().store().snapshot();
         let objects = snapshot
             .iter()
             .filter(self.own_keys.filter())
@@ -279,38 +373,10 @@ impl ControllerCore {
     pub(crate) fn update_use(&self) {
         let lanes = self.lanes.list();
         let is_required = lanes.is_empty() || lanes.iter().any(|lane| !lane.is_optional());
-        let informer = is_required.then(|| self.informer.required());
-        let before = std::mem::replace(&mut *self.required.lock(), informer);
-        // Dropped after unlocking, since it may end the use of the cache.
-        drop(before);
-        self.failures.forget_gone(&lanes);
-    }
-
-    /// Sets the tasks that must end before this controller dequeues keys.
-    pub(crate) fn follow(&self, predecessor: Option<TaskTracker>) {
-        *self.predecessor.lock() = predecessor;
-    }
-
-    /// Returns the tracker of the controller's tasks.
-    pub(crate) fn tasks(&self) -> &TaskTracker {
-        &self.tasks
-    }
-
-    /// Waits until the workers of the predecessor have ended.
-    pub(crate) async fn wait_for_predecessor(&self) {
-        let predecessor = self.predecessor.lock().clone();
-        if let Some(predecessor) = predecessor {
-            predecessor.wait().await;
-            *self.predecessor.lock() = None;
+        if let Some(opened) = self.opened() {
+            opened.require(is_required);
         }
-    }
-
-    /// Stops the workers; the returned tracker waits for them.
-    pub(crate) fn end(&self) -> TaskTracker {
-        self.ended.cancel();
-        // A tracker that is not closed never resolves, even without tasks.
-        self.tasks.close();
-        self.tasks.clone()
+        self.failures.forget_gone(&lanes);
     }
 
     /// Releases the place that a handler's limit reserves for a key, if any.
@@ -339,8 +405,22 @@ impl ControllerCore {
         true
     }
 
+    /// Begins to drain the queue: only keys that are due now are still dequeued.
+    pub(crate) fn drain(&self) {
+        // Keys that wait at a handler's limit are due, but outside the queue.
+        self.queue_all_waiting();
+        self.is_draining.store(true, Ordering::SeqCst);
+        self.queue.drain();
+    }
+
+    /// Ends a drain. Keys that became due meanwhile are ready for the next start.
+    pub(crate) fn end_drain(&self) {
+        self.is_draining.store(false, Ordering::SeqCst);
+        self.queue.resume();
+    }
+
     /// Queues the keys that wait at the limits of handlers, for a drain.
-    pub(crate) fn queue_all_waiting(&self) {
+    fn queue_all_waiting(&self) {
         for lane in self.lanes.list().iter() {
             for waiting in lane.limit().into_iter().flat_map(Limit::drain) {
                 self.queue_waiting(lane, waiting);
@@ -353,11 +433,17 @@ impl ControllerCore {
         self.lanes.list().is_empty()
     }
 
+    /// Returns whether the kind is in use and its cache has objects.
+    pub(crate) fn has_objects(&self) -> bool {
+        let opened = self.opened();
+        opened.is_some_and(|opened| !opened.informer().store().is_empty())
+    }
+
     /// Returns whether the cache is empty and no key is queued or being processed.
     pub(crate) fn is_idle(&self) -> bool {
         let queue = self.queue.stats();
         let to_do = queue.depth() + queue.delayed + queue.processing + self.waiting();
-        self.informer.store().is_empty() && to_do == 0
+        !self.has_objects() && to_do == 0
     }
 
     /// Returns how many keys wait at the limit of a handler or for caches.
@@ -411,17 +497,18 @@ impl ControllerCore {
         status
     }
 
-    /// Returns the state and the counters of the controller.
-    pub(crate) fn status(&self) -> ControllerStatus {
+    /// Returns the state and the counters of the controller in a use.
+    pub(crate) fn status(&self, opened: &Opened) -> ControllerStatus {
         let (handlers, gone) = self.lanes.status();
         let handlers = handlers.into_iter();
         let lanes = self.lanes.list();
         let handlers = handlers.map(|each| self.with_keys(each, &lanes)).collect();
         ControllerStatus {
-            cache: self.informer.status(),
+            cache: opened.informer().status(),
             queue: self.queue.stats(),
             workers: Some(self.working.load(Ordering::Relaxed)).filter(|workers| *workers > 0),
             blocked: self.activity.blocked(),
+            leaving: self.leaving.calls(),
             handlers,
             deregistered: gone,
             hot_loops: self.detector.status(),
@@ -443,7 +530,10 @@ impl ControllerCore {
         let given_up = lanes.iter().map(|lane| (lane.given_up().len(), GIVEN_UP));
         let given_up = sum(given_up);
         let [runs, older] = self.history.table_sizes();
-        let (joined, aside) = self.caches.table_sizes();
+        let opened = self.opened();
+        let caches = opened.as_ref().map(|opened| opened.caches());
+        let (joined, aside) = caches.map(Caches::table_sizes).unwrap_or_default();
+        let unread = caches.map(Caches::unread).unwrap_or_default();
         let sizes = [
             ("runs", runs),
             ("older runs", older),
@@ -454,25 +544,11 @@ impl ControllerCore {
             ("kept places", sum(lanes.iter().map(|lane| lane.kept()))),
             ("relations", (joined, relations)),
             ("owners set aside", aside),
-            ("unread related objects", self.caches.unread()),
+            ("unread related objects", unread),
         ];
         all.extend(
             sizes.map(|(what, (entries, bound))| TableSize::new(what, entries, bound).of(kind)),
         );
-    }
-}
-
-impl CallKind for ControllerCore {
-    fn informer(&self) -> &Informer {
-        &self.informer
-    }
-
-    fn clients(&self) -> &CallClients {
-        &self.clients
-    }
-
-    fn enqueue(&self, key: &ObjectKey, request: &Enqueue) -> Result<(), EnqueueError> {
-        Self::enqueue(self, key, request)
     }
 }
 
@@ -485,7 +561,8 @@ const REPLAY_CHUNK: usize = 256;
 impl fmt::Debug for ControllerCore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ControllerCore")
-            .field("status", &self.status())
+            .field("gvk", &self.gvk)
+            .field("queue", &self.queue.stats())
             .finish_non_exhaustive()
     }
 }

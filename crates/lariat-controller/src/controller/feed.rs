@@ -24,7 +24,7 @@ pub(super) struct Feed {
     /// The ring that divides the keys. Keys of other members are not queued.
     pub(super) shards: Option<Shards>,
     /// The number of the next deletion.
-    pub(super) deletions: AtomicU64,
+    pub(super) deletions: Arc<AtomicU64>,
 }
 
 impl Subscriber for Feed {

@@ -1,12 +1,11 @@
 //! The handle of a registered handler.
 
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use lariat_cache::{ClientIdentity, View};
 use lariat_core::{Gvk, ObjectKey};
 
-use super::core::ControllerCore;
 use super::slot::{NewHandler, Slot};
 use crate::enqueue::Enqueue;
 use crate::lane::Lane;
@@ -33,19 +32,15 @@ use crate::status::HandlerStatus;
 /// ```
 pub struct Registration {
     slot: Arc<Slot>,
-    /// Weak, so that a registration does not keep a controller alive that has ended.
-    core: Weak<ControllerCore>,
     lane: Arc<Lane>,
 }
 
 impl Registration {
     /// Registers a checked handler. The caller holds the `registering` lock.
     pub(crate) fn begin<V: View>(slot: &Arc<Slot>, new: NewHandler) -> Self {
-        let (core, lane) = slot.register::<V>(new);
         Self {
+            lane: slot.register::<V>(new),
             slot: Arc::clone(slot),
-            core: Arc::downgrade(&core),
-            lane,
         }
     }
 
@@ -64,10 +59,7 @@ impl Registration {
     /// Returns the counters of the handler.
     #[must_use]
     pub fn status(&self) -> HandlerStatus {
-        match self.core.upgrade() {
-            Some(core) => core.handler_status(&self.lane),
-            None => self.lane.status(),
-        }
+        self.slot.controller().handler_status(&self.lane)
     }
 
     /// Returns the identity that the handler writes with.
@@ -83,9 +75,11 @@ impl Registration {
     /// The object need not exist. Once the handler is deregistered, this does nothing.
     #[track_caller]
     pub fn enqueue(&self, key: &ObjectKey) {
-        let lane = self.lane.id().into();
-        if let Some(core) = self.core.upgrade() {
-            core.enqueue_for(lane, key, &Enqueue::now());
+        let core = self.slot.controller();
+        let lanes = core.lanes().list();
+        // The controller outlives the handler, and would keep a key that no handler is called for.
+        if lanes.iter().any(|lane| Arc::ptr_eq(lane, &self.lane)) {
+            core.enqueue_for(self.lane.id().into(), key, &Enqueue::now());
         }
     }
 
@@ -93,8 +87,13 @@ impl Registration {
     ///
     /// Once this returns, the handler is not running and is never called again.
     ///
-    /// Its name can be reused immediately. With the last handler of a kind, the controller ends and its queued keys are
-    /// dropped. If nothing else uses the kind's cache, the watch ends after a while and the memory is freed.
+    /// Its name can be reused immediately. With the last handler of a kind, the queued keys and the history of the kind
+    /// are dropped. If nothing else uses the kind's cache, the watch ends after a while and the memory is freed.
+    ///
+    /// Calls that are running keep their keys, and the cache: until such a call ends, no handler is called for its key.
+    /// Other keys do not wait for it, whichever handlers remain or are registered, also with one worker: while the call
+    /// runs, another worker takes the place of its own. [`ControllerStatus::leaving`](crate::ControllerStatus::leaving)
+    /// counts such calls, and after a minute they are logged.
     ///
     /// A handler that awaits its own deregistration waits forever. Spawn the call on another task instead.
     ///
@@ -109,10 +108,8 @@ impl Registration {
 
     /// Deregisters the handler without waiting for running calls.
     pub(crate) fn remove(&self) {
-        if let Some(core) = self.core.upgrade() {
-            core.lanes().remove(&self.lane);
-            self.slot.end_if_unused(&core);
-        }
+        self.slot.controller().remove(&self.lane);
+        self.slot.rest_if_unused();
     }
 }
 

@@ -20,6 +20,7 @@ use super::activity::WorkerActivity;
 use super::core::ControllerCore;
 use super::guard::{Answer, guarded};
 use super::history::{CallRecord, RunRecord};
+use super::opened::Opened;
 use super::verdict::{EndedCall, Report};
 use crate::handler::{Call, CallKind, Decoded};
 use crate::lane::{Admission, Lane, Waiting};
@@ -32,7 +33,7 @@ pub(super) type Done = (Taken, Vec<(LaneId, Verdict<Payload>)>);
 ///
 /// Returns none if the key was not processed. Dropping `work` has put it back into the queue then, with all its lanes.
 pub(super) async fn run(
-    core: &Arc<ControllerCore>,
+    (core, opened): (&Arc<ControllerCore>, &Arc<Opened>),
     work: Taken,
     stopping: &Arc<CancellationToken>,
     worker: &WorkerActivity<'_>,
@@ -52,6 +53,7 @@ pub(super) async fn run(
     };
     let mut runner = Runner {
         core,
+        opened,
         number: core.next_run(),
         causes: Arc::new(work.payload().causes_by_now()),
         is_looping: core.detector().began(work.key(), &work.payload().causes),
@@ -133,6 +135,8 @@ impl Drop for Admitted<'_> {
 /// The state of a run.
 struct Runner<'a> {
     core: &'a Arc<ControllerCore>,
+    /// The use of the kind that the worker belongs to.
+    opened: &'a Arc<Opened>,
     work: Taken,
     number: u64,
     causes: Arc<Causes>,
@@ -268,7 +272,7 @@ impl Runner<'_> {
         failures: u32,
     ) -> Call {
         Call {
-            kind: Arc::clone(self.core) as Arc<dyn CallKind>,
+            kind: Arc::clone(self.opened) as Arc<dyn CallKind>,
             callee: Arc::clone(lane.callee()),
             run: self.number,
             key: self.work.key().clone(),
@@ -298,7 +302,7 @@ impl Runner<'_> {
 
     /// Returns the newest known state: the cache's, or the one that a handler of this run returned.
     fn known(&self) -> Option<Arc<CachedObject>> {
-        let cached = self.core.informer().store().get(self.work.key());
+        let cached = self.opened.informer().store().get(self.work.key());
         let Some(returned) = &self.returned else {
             return cached;
         };
@@ -323,10 +327,10 @@ impl Runner<'_> {
         if !newest.as_ref().is_some_and(lacks_content) {
             return Ok(Newest::Known(newest));
         }
-        if self.core.caches().is_content_coming() {
+        if self.opened.caches().is_content_coming() {
             return Ok(Newest::Awaited);
         }
-        let informer = self.core.informer();
+        let informer = self.opened.informer();
         let loaded = informer
             // Zero: whether to wait for the upgrade of the watch was decided above.
             .load_within(self.work.key(), Duration::ZERO)

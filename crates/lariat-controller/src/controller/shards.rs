@@ -17,14 +17,16 @@ pub(crate) struct OwnKeys {
 }
 
 impl OwnKeys {
+    pub(super) fn new(gvk: Gvk, shards: Option<Shards>) -> Self {
+        Self { gvk, shards }
+    }
+
     /// Declares the kind as divided, and narrows its watch if a label divides it.
-    pub(super) fn new(informer: &Informer, shards: Option<Shards>) -> Self {
-        let gvk = informer.gvk().clone();
-        if let Some(shards) = &shards {
-            shards.shard_kind(&gvk);
+    pub(super) fn declare(&self, informer: &Informer) {
+        if let Some(shards) = &self.shards {
+            shards.shard_kind(&self.gvk);
             narrow(informer, shards);
         }
-        Self { gvk, shards }
     }
 
     /// Returns a predicate for the objects that belong to this process.

@@ -27,8 +27,8 @@ use crate::status::ControllerStatus;
 /// All handles of a kind are the same controller: one watch, one cache, one work queue, any number of handlers.
 ///
 /// A handle alone costs nothing. The first handler or the first enqueued key creates the cache and the queue;
-/// [`cache`](Self::cache) creates the cache only. The controller ends with its last handler, and the next handler
-/// creates it again.
+/// [`cache`](Self::cache) creates the cache only. With the last handler the use of the cache ends and the queue is
+/// emptied; the next handler begins anew. The controller is in use until the calls of its handlers have ended, too.
 ///
 /// ```no_run
 /// use k8s_openapi::api::core::v1::Pod;
@@ -155,8 +155,8 @@ impl<K: View> SharedController<K> {
     ///
     /// A running factory does this by itself, shortly after the cancellation. Call it if the factory does not run.
     pub fn sweep(&self) {
-        if let Some(core) = self.slot.in_use() {
-            self.slot.sweep(&core);
+        if self.slot.in_use().is_some() {
+            self.slot.sweep();
         }
     }
 
@@ -224,8 +224,8 @@ impl<K: View> SharedController<K> {
     ///
     /// [`UnknownHandler`](EnqueueError::UnknownHandler): the request names a handler that the kind does not have.
     pub fn enqueue_with(&self, key: &ObjectKey, request: &Enqueue) -> Result<(), EnqueueError> {
-        match (&request.to, self.slot.in_use()) {
-            // A kind that is not in use has no handlers. The request must not create its controller in vain.
+        match (&request.to, self.slot.opened()) {
+            // A kind that is not open has no handlers. The request must not open it in vain.
             (Some(name), None) => Err(self.no_handler(name, Some(key))),
             _ => self.slot.core().enqueue(key, request),
         }
@@ -327,7 +327,8 @@ impl<K: View> SharedController<K> {
     /// Returns the state and the counters; `None` if the controller is not in use.
     #[must_use]
     pub fn status(&self) -> Option<ControllerStatus> {
-        self.slot.in_use().map(|core| core.status())
+        let (core, opened) = self.slot.used()?;
+        Some(core.status(&opened))
     }
 
     /// Returns the calls that are running, longest first.

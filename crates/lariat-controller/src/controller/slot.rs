@@ -1,19 +1,22 @@
-//! The slot of a kind: creates its controller when it is first needed, and drops it with the last handler.
+//! The slot of a kind: opens it when it is first needed, and lets it rest when the last handler has ended.
 //!
-//! All handles of a kind share one slot. The slot outlives controllers, so that a kind can be used, dropped and used
-//! again. A new controller waits for the tasks of the previous one: at no time do two workers process the same key.
+//! All handles of a kind share one slot, which has one controller for its whole life, and at most one owner. The
+//! controller's queue knows the keys that are being processed, also by calls of handlers that were deregistered: at no
+//! time do two workers process the same key.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use lariat_cache::{Informer, SharedCacheFactory, View};
 use lariat_core::{Gvk, ResourceKind, TableSize};
 use parking_lot::{Mutex, MutexGuard};
-use tokio_util::task::TaskTracker;
 
 use super::core::ControllerCore;
 use super::joined::AnyRelation;
+use super::opened::Opened;
 use super::options::ControllerOptions;
+use super::owner::Owner;
+use super::worker::Stopping;
 use crate::clients::{CallClients, FactoryGate};
 use crate::error::RegisterError;
 use crate::handler::{AnyHandler, Handler, HandlerOptions, Viewed};
@@ -30,21 +33,21 @@ pub(crate) trait Kinds: Send + Sync {
     /// Locks registration, so that a transaction registers all handlers or none.
     fn registering(&self) -> MutexGuard<'_, ()>;
 
-    /// Starts a controller that is created while the factory runs.
-    fn start_late(&self, slot: &Arc<Slot>, core: &Arc<ControllerCore>);
+    /// Starts an owner of a kind that is opened while the factory runs.
+    fn start_late(&self, slot: &Arc<Slot>);
 
-    /// Removes a controller that has ended from the present run.
-    fn forget(&self, core: &Arc<ControllerCore>);
+    /// Lets the owner of a kind in which nothing is running end; returns whether it may.
+    fn give_up(&self, slot: &Arc<Slot>) -> bool;
 }
 
 /// The slot of a kind's controller.
-///
-/// The controller is created when it is first needed, and ends with its last handler.
 pub(crate) struct Slot {
     gvk: Gvk,
     caches: SharedCacheFactory,
     gate: Arc<FactoryGate>,
     options: ControllerOptions,
+    /// Created when it is first needed: a handle alone costs nothing.
+    core: OnceLock<Arc<ControllerCore>>,
     /// Locked briefly. While it is locked, no user code is called, and no lock of a cache or of another slot is taken.
     state: Mutex<SlotState>,
     factory: Weak<dyn Kinds>,
@@ -57,10 +60,11 @@ pub(crate) struct Slot {
 struct SlotState {
     /// The resource of the kind, if it was set.
     resource: Option<ResourceKind>,
-    core: Option<Arc<ControllerCore>>,
-    /// The tasks of the previous controller, which may still be processing a key.
-    predecessor: Option<TaskTracker>,
-    /// The relations of the kind; joined while the controller is in use.
+    /// Whether the kind has an owner.
+    is_owned: bool,
+    /// The number of registrations that have opened the kind and not yet added their handler.
+    registering: usize,
+    /// The relations of the kind; joined while it is open.
     relations: Vec<Arc<dyn AnyRelation>>,
 }
 
@@ -98,6 +102,7 @@ impl Slot {
             caches,
             gate,
             options,
+            core: OnceLock::new(),
             state: Mutex::default(),
             factory,
             runs,
@@ -139,70 +144,108 @@ impl Slot {
 
     /// Returns whether the slot can be dropped without losing anything.
     ///
-    /// It can if it has no controller and no relations, and the tasks of the previous controller have ended.
+    /// It can if the kind rests, has no relations, and nothing of it is running.
     pub(crate) fn is_unused(&self) -> bool {
         let state = self.state.lock();
-        let is_idle = |tasks: &TaskTracker| tasks.is_empty();
-        state.core.is_none()
-            && state.relations.is_empty()
-            && state.predecessor.as_ref().is_none_or(is_idle)
+        let rests = || self.core.get().is_none_or(|core| core.in_use().is_none());
+        !state.is_owned && state.relations.is_empty() && rests()
     }
 
     /// Appends the sizes of the controller's structures, if it is in use.
     pub(crate) fn table_sizes(&self, all: &mut Vec<TableSize>) {
-        let state = self.state.lock();
-        let (core, relations) = (state.core.clone(), state.relations.len());
-        drop(state);
-        if let Some(core) = core {
+        let relations = self.state.lock().relations.len();
+        if let Some(core) = self.in_use() {
             core.table_sizes(relations, all);
         }
     }
 
-    /// Returns the controller if it is in use.
-    pub(crate) fn in_use(&self) -> Option<Arc<ControllerCore>> {
-        self.state.lock().core.clone()
+    /// Returns the controller, which may rest.
+    pub(crate) fn controller(&self) -> &Arc<ControllerCore> {
+        self.core.get_or_init(|| {
+            let clients = CallClients {
+                clients: self.caches.clients().clone(),
+                gate: Arc::clone(&self.gate),
+            };
+            let (options, runs) = (self.options.clone(), Arc::clone(&self.runs));
+            let gvk = self.gvk.clone();
+            Arc::new(ControllerCore::new(gvk, clients, options, runs))
+        })
     }
 
-    /// Returns the controller; creates it if it is not in use.
+    /// Returns the controller if it is in use: open, or in calls of deregistered handlers.
+    pub(crate) fn in_use(&self) -> Option<Arc<ControllerCore>> {
+        let core = self.core.get()?;
+        core.in_use().map(|_| Arc::clone(core))
+    }
+
+    /// Returns the controller, and its use of the kind if it is in use.
+    pub(crate) fn used(&self) -> Option<(&Arc<ControllerCore>, Arc<Opened>)> {
+        let core = self.core.get()?;
+        Some((core, core.in_use()?))
+    }
+
+    /// Returns the present use of the kind; none while it rests.
+    pub(super) fn opened(&self) -> Option<Arc<Opened>> {
+        self.core.get()?.opened()
+    }
+
+    /// Returns the controller, and opens the kind if it rests.
     ///
-    /// A new controller is started if the factory runs. Otherwise the next start does.
+    /// A kind that is opened while the factory runs is started. Otherwise the next start does.
     pub(crate) fn core(self: &Arc<Self>) -> Arc<ControllerCore> {
-        if let Some(core) = self.in_use() {
-            return core;
+        self.open();
+        Arc::clone(self.controller())
+    }
+
+    /// Opens the kind if it rests; returns its use.
+    fn open(self: &Arc<Self>) -> Arc<Opened> {
+        let core = self.controller();
+        if let Some(opened) = core.opened() {
+            return opened;
         }
         // Created without the lock, because of a deadlock: creating it subscribes to the cache, which waits for a task
         // that is publishing a change. That task may be running a subscriber that enqueues a key of this kind, and so
-        // waits for this lock. If two tasks create a controller at the same time, one of the two is dropped.
-        let clients = CallClients {
-            clients: self.caches.clients().clone(),
-            gate: Arc::clone(&self.gate),
-        };
-        let (options, runs) = (self.options.clone(), Arc::clone(&self.runs));
-        let informer = self.informer();
-        let made = Arc::new(ControllerCore::new(informer, clients, options, runs));
-        let (core, is_new) = {
-            let mut state = self.state.lock();
-            match &state.core {
-                // Another task was faster. `made` is dropped at the end of this method, after unlocking: dropping it
-                // ends a subscription, which waits for publishers as well.
-                Some(core) => (Arc::clone(core), false),
-                None => {
-                    // In the critical section that publishes the controller: a task that starts it must find its
-                    // predecessor.
-                    made.follow(state.predecessor.take());
-                    state.core = Some(Arc::clone(&made));
-                    (Arc::clone(&made), true)
-                }
-            }
-        };
+        // waits for this lock. If two tasks open a kind at the same time, one of the two uses is dropped.
+        let made = Arc::new(Opened::new(core, self.informer()));
+        let state = self.state.lock();
+        let (opened, is_new) = core.open(&made);
+        drop(state);
         // After unlocking: relations subscribe to other caches, and the factory takes a lock of its own.
         if is_new {
-            self.join_relations(&core);
+            self.join_relations(&opened);
             if let Some(factory) = self.factory.upgrade() {
-                factory.start_late(self, &core);
+                factory.start_late(self);
             }
         }
-        core
+        opened
+    }
+
+    /// Takes the ownership of the kind, and returns its owner; none if it has one.
+    pub(crate) fn own(self: &Arc<Self>, workers: usize, stopping: Stopping) -> Option<Owner> {
+        let mut state = self.state.lock();
+        if std::mem::replace(&mut state.is_owned, true) {
+            return None;
+        }
+        drop(state);
+        Some(Owner::new(self, workers, stopping))
+    }
+
+    /// Ends the ownership of the kind.
+    pub(super) fn disown(&self) {
+        self.state.lock().is_owned = false;
+    }
+
+    /// Lets the owner end if the kind rests; returns whether it may.
+    ///
+    /// The factory calls it under the lock under which it starts owners. So either the owner sees that the kind was
+    /// opened, or the kind gets another owner.
+    pub(crate) fn disown_if_resting(&self) -> bool {
+        let mut state = self.state.lock();
+        if self.controller().opened().is_some() {
+            return false;
+        }
+        state.is_owned = false;
+        true
     }
 
     /// Checks whether a handler can be registered. Nothing is created.
@@ -210,99 +253,87 @@ impl Slot {
         let (gvk, name) = (&self.gvk, &new.name);
         let options = self.options.complete(new.options.clone());
         check_options(gvk, name, &options, &self.caches)?;
-        match self.in_use() {
+        match self.core.get() {
             Some(core) => core.lanes().check(gvk, name),
             None => Ok(()),
         }
     }
 
-    /// Registers a checked handler. The caller holds the `registering` lock.
-    pub(crate) fn register<V: View>(
-        self: &Arc<Self>,
-        new: NewHandler,
-    ) -> (Arc<ControllerCore>, Arc<Lane>) {
+    /// Registers a checked handler. The caller holds the factory's `registering` lock.
+    pub(crate) fn register<V: View>(self: &Arc<Self>, new: NewHandler) -> Arc<Lane> {
         let options = self.options.complete(new.options);
         let lane = Lane::new(&new.name, new.handler, options, new.is_optional);
-        let core = loop {
-            let core = self.core();
-            let swept = core.lanes().sweep();
-            // The handler must not be called before the caches of its relations are synced. Its keys wait from the
-            // moment at which a worker can see the lane. (A start waits for all related caches anyway; this is for
-            // handlers that are registered while the controller runs.)
-            lane.hold().close(core.caches().unfilled(&new.name));
-            let state = self.state.lock();
-            let is_current = |current: &Arc<ControllerCore>| Arc::ptr_eq(current, &core);
-            let added = state.core.as_ref().is_some_and(is_current);
-            if added {
-                core.lanes().add(&lane);
-            }
-            drop(state);
-            drop(swept);
-            // Between `core()` and the lock the last handler may have been deregistered, which ended the controller.
-            // A lane that was added to it would never be called. Try again with the next controller.
-            if added {
-                break core;
-            }
-        };
-        core.informer().need::<V>();
+        let core = self.controller();
+        // Without the lane the kind may be about to rest.
+        let registering = Registering::begin(self);
+        let opened = self.open();
+        core.sweep();
+        // The handler must not be called before the caches of its relations are synced. Its keys wait from the moment
+        // at which a worker can see the lane. (A start waits for all related caches anyway; this is for handlers that
+        // are registered while the controller runs.)
+        lane.hold().close(opened.caches().unfilled(&new.name));
+        core.lanes().add(&lane);
+        drop(registering);
+        opened.informer().need::<V>();
         // After the lane is in the list: a change before that is not published to it, but is in the store by now, so
         // the replay covers it.
-        core.replay_for(&lane);
-        (core, lane)
+        core.replay_for(&opened, &lane);
+        lane
     }
 
-    /// Ends a controller that has no handlers any more.
-    pub(crate) fn end_if_unused(&self, core: &Arc<ControllerCore>) {
+    /// Lets the kind rest if it has no handlers any more.
+    ///
+    /// Its queued keys are dropped, its subscriptions and its use of the cache end. Calls that are running keep the
+    /// cache until they end.
+    pub(crate) fn rest_if_unused(&self) {
+        let core = self.controller();
         core.update_use();
-        let mut state = self.state.lock();
-        let is_current = |current: &Arc<ControllerCore>| Arc::ptr_eq(current, core);
-        // Checked under the lock under which `register` adds a lane. So either the new lane is seen here, and the
-        // controller goes on, or `register` sees that the controller has ended.
-        if !state.core.as_ref().is_some_and(is_current) || !core.lanes().list().is_empty() {
+        let state = self.state.lock();
+        // Checked under the lock under which a registration is announced. So either the registration is seen here, and
+        // the kind stays open, or the registration opens it again.
+        if state.registering > 0 || !core.lanes().list().is_empty() {
             return;
         }
-        let ended = state.core.take();
-        // Workers may still be processing keys. The next controller waits for them.
-        state.predecessor = Some(core.end());
+        let opened = core.rest();
         drop(state);
-        if let Some(factory) = self.factory.upgrade() {
-            factory.forget(core);
+        if let Some(opened) = opened {
+            opened.close();
         }
-        drop(ended);
     }
 
     /// Removes handlers whose token is cancelled.
-    pub(crate) fn sweep(&self, core: &Arc<ControllerCore>) {
-        if !core.lanes().sweep().is_empty() {
-            self.end_if_unused(core);
+    pub(crate) fn sweep(&self) {
+        if self.controller().sweep() {
+            self.rest_if_unused();
         }
     }
 
     /// Adds a relation.
     ///
-    /// From now on, whenever the controller is in use, it enqueues keys.
+    /// From now on, whenever the kind is open, it enqueues keys.
     pub(crate) fn add_relation(&self, relation: Arc<dyn AnyRelation>) {
-        let mut state = self.state.lock();
-        state.relations.push(relation);
-        let core = state.core.clone();
-        drop(state);
-        if let Some(core) = core {
-            self.join_relations(&core);
+        self.state.lock().relations.push(relation);
+        if let Some(opened) = self.opened() {
+            self.join_relations(&opened);
         }
     }
 
-    fn join_relations(&self, core: &ControllerCore) {
+    fn join_relations(&self, opened: &Opened) {
         let relations = self.state.lock().relations.clone();
         for relation in relations {
-            core.caches().relate(&relation);
+            opened.caches().relate(&relation);
             // `remove_relation` may have run while this one was being joined, and found nothing to end.
             let state = self.state.lock();
             let is_same = |each: &Arc<dyn AnyRelation>| each.number() == relation.number();
             let stays = state.relations.iter().any(is_same);
             drop(state);
             if !stays {
-                core.caches().unrelate(relation.number());
+                opened.caches().unrelate(relation.number());
             }
+        }
+        // The kind may rest by now, and has ended the relations that were joined before.
+        if opened.closed().is_cancelled() {
+            opened.caches().unrelate_all();
         }
     }
 
@@ -313,11 +344,10 @@ impl Slot {
         let removed: Vec<_> = relations
             .extract_if(.., |each| each.number() == number)
             .collect();
-        let core = state.core.clone();
         drop(state);
         drop(removed);
-        if let Some(core) = core {
-            core.caches().unrelate(number);
+        if let Some(opened) = self.opened() {
+            opened.caches().unrelate(number);
         }
     }
 
@@ -325,15 +355,28 @@ impl Slot {
     ///
     /// They may hold handles of controllers, which would keep them alive in a cycle.
     pub(crate) fn close(&self) {
-        let mut state = self.state.lock();
-        let (core, relations) = (state.core.take(), std::mem::take(&mut state.relations));
-        drop(state);
-        if let Some(core) = core {
-            core.end();
+        let relations = std::mem::take(&mut self.state.lock().relations);
+        if let Some(core) = self.core.get() {
             core.lanes().clear();
-            core.caches().unrelate_all();
+            self.rest_if_unused();
         }
         drop(relations);
+    }
+}
+
+/// A registration that has not added its handler yet. The kind does not rest meanwhile.
+struct Registering<'a>(&'a Slot);
+
+impl<'a> Registering<'a> {
+    fn begin(slot: &'a Slot) -> Self {
+        slot.state.lock().registering += 1;
+        Self(slot)
+    }
+}
+
+impl Drop for Registering<'_> {
+    fn drop(&mut self) {
+        self.0.state.lock().registering -= 1;
     }
 }
 

@@ -7,6 +7,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lariat_cache::CachedObject;
 use lariat_core::{ObjectKey, Uid};
 use lariat_queue::LaneId;
 use tokio::time::Instant;
@@ -46,7 +47,7 @@ impl ControllerCore {
         let lanes = self.lanes().list();
         let lane = lanes.iter().find(|lane| Arc::ptr_eq(lane.name(), handler));
         lane.is_some_and(|lane| {
-            let is_own = self.informer().store().get(key).is_none() || self.is_own(key, None);
+            let is_own = self.object(key).is_none() || self.is_own(key, None);
             // Outside the queue first: a key is in both places while it moves.
             is_own && (lane.waits(key).is_some() || self.is_queued(key, lane.id()))
         })
@@ -62,10 +63,14 @@ impl ControllerCore {
         })
     }
 
+    /// Returns a cached object.
+    fn object(&self, key: &ObjectKey) -> Option<Arc<CachedObject>> {
+        self.opened()?.informer().store().get(key)
+    }
+
     /// Returns whether an object exists, with this uid if one is given, and belongs to this process.
     fn is_own(&self, key: &ObjectKey, uid: Option<&Uid>) -> bool {
-        let object = self.informer().store().get(key);
-        object.is_some_and(|object| {
+        self.object(key).is_some_and(|object| {
             uid.is_none_or(|uid| uid == object.uid()) && self.own_keys().hold(&object)
         })
     }

@@ -11,6 +11,7 @@ use tokio::time;
 use tokio_util::sync::CancellationToken;
 
 use super::core::ControllerCore;
+use super::crew::Place;
 use super::run::run;
 use super::shards::KeyPermit;
 use crate::payload::Taken;
@@ -36,8 +37,10 @@ impl Stopping {
 /// The pause of a worker that may not call handlers after the renew deadline.
 const FENCED_PAUSE: Duration = Duration::from_millis(100);
 
-/// Runs a worker until a drain has ended, an abort, or the end of the controller.
-pub(super) async fn work(core: Arc<ControllerCore>, stopping: Stopping) {
+/// Runs a worker until a drain has ended, an abort, or the end of the use that it belongs to.
+pub(super) async fn work(mut place: Place, stopping: Stopping) {
+    let (core, opened) = (Arc::clone(place.core()), Arc::clone(place.opened()));
+    let closed = opened.closed();
     let draining = Arc::new(stopping.drain.clone());
     let worker = core.activity().add_worker();
     let mut next = None;
@@ -51,7 +54,7 @@ pub(super) async fn work(core: Arc<ControllerCore>, stopping: Stopping) {
             None => tokio::select! {
                 biased;
                 () = stopping.abort.cancelled() => return,
-                () = core.ended().cancelled() => return,
+                () = closed.cancelled() => return,
                 work = get(&core, &stopping) => match work {
                     Some(work) => work,
                     None => return,
@@ -59,7 +62,7 @@ pub(super) async fn work(core: Arc<ControllerCore>, stopping: Stopping) {
             },
         };
         // Also for a key that was got with the previous `done`, without the `select!` above. Dropping it gives it back.
-        if stopping.abort.is_cancelled() || core.ended().is_cancelled() {
+        if stopping.abort.is_cancelled() || closed.is_cancelled() {
             return;
         }
         if !core.may_call() {
@@ -70,17 +73,17 @@ pub(super) async fn work(core: Arc<ControllerCore>, stopping: Stopping) {
             tokio::select! {
                 biased;
                 () = stopping.abort.cancelled() => return,
-                () = core.ended().cancelled() => return,
+                () = closed.cancelled() => return,
                 () = time::sleep(FENCED_PAUSE) => continue,
             }
         }
-        let permit = core.own_keys().permit(core.informer().store(), &work);
+        let permit = core.own_keys().permit(opened.informer().store(), &work);
         if matches!(permit, KeyPermit::Foreign) {
             drop_foreign(&core, work);
             continue;
         }
         worker.begin(work.key());
-        let run = worker.polling(run(&core, work, &draining, &worker));
+        let run = worker.polling(run((&core, &opened), work, &draining, &worker));
         // The run is polled first. One that completes immediately never polls the other futures, which are shared by
         // all workers of all kinds, and whose wakers would contend for a lock. `abort` was checked above.
         let done = tokio::select! {
@@ -96,6 +99,11 @@ pub(super) async fn work(core: Arc<ControllerCore>, stopping: Stopping) {
         // `done_and_try_get` finishes this key and gets the next one under one lock of the queue.
         worker.end();
         next = done.and_then(|(work, verdicts)| work.done_and_try_get(verdicts));
+        // A call of a deregistered handler has ended, and another worker has taken the place of this one. The next key
+        // goes back into the queue.
+        if place.leave_if_surplus() {
+            return;
+        }
     }
 }
 

@@ -8,13 +8,14 @@ use lariat_cache::{SharedCacheFactory, WriteGate};
 use lariat_core::Gvk;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
+use tokio_util::task::TaskTracker;
 
+use super::life::Life;
 use super::options::Options;
 use super::phase::FactoryPhase;
-use super::run::FactoryRun;
 use super::watchdog::Watched;
 use crate::clients::FactoryGate;
-use crate::controller::{ControllerCore, Kinds, Slot};
+use crate::controller::{Kinds, Slot};
 use crate::many::{Follower, Follows};
 
 /// The state that all clones of a factory share.
@@ -25,8 +26,8 @@ pub(crate) struct FactoryCore {
     /// The slots by kind. They are inserted and removed only while `state` is locked; `state` is locked first.
     slots: DashMap<Gvk, Arc<Slot>>,
     pub(super) state: Mutex<FactoryState>,
-    /// Keeps starts and stops apart: held while a start sets up and while a stop drains.
-    pub(super) lifecycle: tokio::sync::Mutex<()>,
+    /// The task that stops the last run.
+    pub(super) stops: TaskTracker,
     /// Locked by every registration, so that a transaction is atomic.
     pub(super) registering: Mutex<()>,
     /// The number of the next run of a key, of any kind. It is counted per factory and not per process: a simulation
@@ -50,8 +51,8 @@ pub(super) struct FactoryState {
     slots_left: usize,
     /// The handlers of many kinds.
     pub(super) followers: Vec<Arc<Follower>>,
-    /// The present run; none while the factory is stopped.
-    pub(super) run: Option<FactoryRun>,
+    /// Whether the factory runs, with the present run.
+    pub(super) life: Life,
 }
 
 impl FactoryCore {
@@ -67,7 +68,7 @@ impl FactoryCore {
             options,
             slots: DashMap::with_shard_amount(SHARDS),
             state: Mutex::default(),
-            lifecycle: tokio::sync::Mutex::default(),
+            stops: TaskTracker::new(),
             registering: Mutex::default(),
             runs: Arc::new(AtomicU64::new(1)),
             phase: watch::Sender::new(FactoryPhase::Idle),
@@ -142,16 +143,15 @@ impl Kinds for FactoryCore {
         self.registering.lock()
     }
 
-    fn start_late(&self, slot: &Arc<Slot>, core: &Arc<ControllerCore>) {
-        if let Some(run) = &mut self.state.lock().run {
-            run.spawn(slot, core);
+    fn start_late(&self, slot: &Arc<Slot>) {
+        if let Some(run) = self.state.lock().life.run_mut() {
+            run.own(slot);
         }
     }
 
-    fn forget(&self, core: &Arc<ControllerCore>) {
-        if let Some(run) = &mut self.state.lock().run {
-            run.forget(core);
-        }
+    fn give_up(&self, slot: &Arc<Slot>) -> bool {
+        let mut state = self.state.lock();
+        state.life.run_mut().is_some_and(|run| run.give_up(slot))
     }
 }
 
@@ -170,8 +170,8 @@ impl Follows for FactoryCore {
     fn follow(&self, follower: &Arc<Follower>) {
         let mut state = self.state.lock();
         state.followers.push(Arc::clone(follower));
-        // Under the same lock: a start that comes later finds the follower in the list, one that came earlier is `run`.
-        if let Some(run) = &state.run {
+        // Under the same lock: a start that comes later finds the follower in the list, one that came earlier runs.
+        if let Some(run) = state.life.run() {
             run.follow(follower);
         }
     }
@@ -186,7 +186,7 @@ impl FactoryState {
 
 impl Drop for FactoryCore {
     fn drop(&mut self) {
-        if self.state.get_mut().run.is_some() && !std::thread::panicking() {
+        if self.state.get_mut().life.run().is_some() && !std::thread::panicking() {
             tracing::warn!(
                 "the last handle of a running factory was dropped, which aborts its controllers; keep a handle, or stop it"
             );

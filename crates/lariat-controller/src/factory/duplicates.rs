@@ -53,7 +53,7 @@ fn register(factory: &Arc<FactoryCore>) -> Vec<Arc<FactoryCore>> {
 }
 
 fn is_running(factory: &FactoryCore) -> bool {
-    factory.state.lock().run.is_some()
+    factory.state.lock().life.run().is_some()
 }
 
 fn in_use(factory: &FactoryCore) -> Vec<Arc<ControllerCore>> {
@@ -66,6 +66,9 @@ fn have_same(one: &ControllerCore, other: &ControllerCore) -> bool {
     if one.gvk() != other.gvk() {
         return false;
     }
+    let (Some(one), Some(other)) = (one.opened(), other.opened()) else {
+        return false;
+    };
     let snapshot = one.informer().store().snapshot();
     let found = snapshot.iter().next().and_then(|object| {
         let other = other.informer().store().get(object.key())?;

@@ -27,7 +27,7 @@ use crate::status::FactoryStatus;
 /// dynamic one of the same kind are the same controller, with one watch, one cache and one queue.
 ///
 /// [`stop`](Self::stop) processes the keys that are due, and then ends. Dropping the last clone aborts the controllers
-/// instead, even if handles of them are left. A handler that captures a clone of the factory keeps it alive forever;
+/// instead, even if handles of them are left, unless a stop has begun, which goes on. A handler that captures a clone of the factory keeps it alive forever;
 /// capture a [`WeakControllerFactory`].
 ///
 /// ```no_run
@@ -208,7 +208,8 @@ impl SharedControllerFactory {
 
     /// Returns the controllers in use, sorted by kind, as views of metadata.
     ///
-    /// A controller is in use from its first handler or enqueued key on, until its last handler is deregistered.
+    /// A controller is in use from its first handler or enqueued key on, until its last handler is deregistered and the
+    /// calls have ended.
     /// [`view`](SharedController::view) reads its objects as another type.
     #[must_use]
     pub fn controllers(&self) -> Vec<SharedController<Metadata>> {
@@ -310,8 +311,8 @@ impl SharedControllerFactory {
     #[must_use]
     pub fn status(&self) -> FactoryStatus {
         let slots = self.core.slots();
-        let in_use = slots.iter().filter_map(|slot| slot.in_use());
-        FactoryStatus(in_use.map(|core| core.status()).collect())
+        let in_use = slots.iter().filter_map(|slot| slot.used());
+        FactoryStatus(in_use.map(|(core, opened)| core.status(&opened)).collect())
     }
 }
 

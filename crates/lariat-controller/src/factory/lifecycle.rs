@@ -11,14 +11,23 @@ use tokio_util::sync::CancellationToken;
 
 use super::duplicates;
 use super::factory::SharedControllerFactory;
+use super::life::{Life, Stop, StopEnd};
 use super::options::Election;
-use super::phase::{FactoryPhase, PublishStopped};
+use super::phase::FactoryPhase;
 use super::run::FactoryRun;
 use crate::error::{RunError, StartError, StopError};
 use crate::{notices, panics};
 
 /// The pause between two waits for the caches, after the future of a start was dropped.
 const SYNC_RETRY: Duration = Duration::from_secs(1);
+
+/// How a start continues.
+enum Started {
+    /// The factory runs. The token is cancelled when this run stops; the sender is used when the caches are synced.
+    Now(CancellationToken, oneshot::Sender<()>),
+    /// The stop of the last run has to end first.
+    After(StopEnd),
+}
 
 impl SharedControllerFactory {
     /// Starts all controllers, and waits until their caches are synced.
@@ -60,7 +69,8 @@ impl SharedControllerFactory {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the controllers that have started keep running; only the wait ends.
+    /// If the future is dropped, the controllers that have started keep running; only the wait ends. Nothing is started
+    /// by a start that was dropped while it waited for the end of a stop.
     pub async fn start(&self, workers: impl Into<Option<usize>>) -> Result<(), StartError> {
         let workers = workers.into();
         self.core.options.check_workers(workers)?;
@@ -69,7 +79,12 @@ impl SharedControllerFactory {
         }
         // Before any handler runs, so that its first panic is recorded with a location.
         panics::note();
-        let (stopped, synced) = self.set_running(workers).await?;
+        let (stopped, synced) = loop {
+            match self.set_running(workers)? {
+                Started::Now(stopped, synced) => break (stopped, synced),
+                Started::After(stop) => drop(stop.wait().await),
+            }
+        };
         let caches = &self.core.caches;
         let filled = caches.wait_for_sync(self.core.options.sync_timeout);
         match stopped.run_until_cancelled(filled).await {
@@ -90,18 +105,14 @@ impl SharedControllerFactory {
         }
     }
 
-    /// Starts the controllers in use.
-    ///
-    /// Returns the token that is cancelled when this run stops, and the sender to use when the caches are synced.
-    async fn set_running(
-        &self,
-        workers: Option<usize>,
-    ) -> Result<(CancellationToken, oneshot::Sender<()>), StartError> {
+    /// Starts the controllers in use, unless a stop has to end first.
+    fn set_running(&self, workers: Option<usize>) -> Result<Started, StartError> {
         let core = &self.core;
-        let _alone = core.lifecycle.lock().await;
         let mut state = core.state.lock();
-        if state.run.is_some() {
-            return Err(StartError::AlreadyStarted);
+        match &state.life {
+            Life::Stopped => {}
+            Life::Running(_) => return Err(StartError::AlreadyStarted),
+            Life::Stopping(stop) => return Ok(Started::After(stop.clone())),
         }
         let mut run = FactoryRun::new(workers, &core.options, &core.watched);
         let stopped = run.stopping.drain.clone();
@@ -122,8 +133,8 @@ impl SharedControllerFactory {
         }
         core.caches.start();
         for slot in core.slots() {
-            if let Some(controller) = slot.in_use() {
-                run.spawn(&slot, &controller);
+            if slot.in_use().is_some() {
+                run.own(&slot);
             }
         }
         for follower in &state.followers {
@@ -135,9 +146,9 @@ impl SharedControllerFactory {
                 "factory started without handlers; it does nothing until one is registered"
             );
         }
-        state.run = Some(run);
+        state.life = Life::Running(Box::new(run));
         core.phase.send_replace(FactoryPhase::Running);
-        Ok((stopped, synced))
+        Ok(Started::Now(stopped, synced))
     }
 
     /// Starts the factory, runs it until `shutdown` resolves, and stops it.
@@ -164,7 +175,7 @@ impl SharedControllerFactory {
     /// # Cancel safety
     ///
     /// If the future is dropped, the controllers that have started keep running. If `shutdown` had resolved, the stop
-    /// continues without grace period: running calls are dropped.
+    /// continues as for [`stop`](Self::stop).
     pub async fn run<T>(
         &self,
         workers: impl Into<Option<usize>>,
@@ -215,13 +226,7 @@ impl SharedControllerFactory {
     ///
     /// Cancel safe: once the lease is lost, every call resolves immediately until the factory is stopped.
     pub async fn lease_lost(&self) -> LeaseError {
-        let lost = self
-            .core
-            .state
-            .lock()
-            .run
-            .as_ref()
-            .and_then(FactoryRun::lost);
+        let lost = self.core.state.lock().life.run().and_then(FactoryRun::lost);
         match lost {
             Some(lost) => lost.reason().await,
             None => std::future::pending().await,
@@ -232,8 +237,8 @@ impl SharedControllerFactory {
     ///
     /// Keys that are due when the stop begins are processed within the [grace
     /// period](crate::FactoryBuilder::grace_period). Retries, delayed keys, and keys that are enqueued during the stop
-    /// are kept for the next start. A second stop waits for the first. Stopping a factory that does not run does
-    /// nothing.
+    /// are kept for the next start. A second stop waits for the first, and returns the same result. Stopping a factory
+    /// that does not run does nothing.
     ///
     /// The number of remaining keys is logged when the stop begins, and the running calls every few seconds.
     ///
@@ -252,33 +257,44 @@ impl SharedControllerFactory {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the stop continues without grace period: running calls are dropped, and the lease
-    /// expires.
+    /// The stop begins with the first poll. It runs on a task of its own: dropping the future afterwards changes nothing
+    /// but that nobody gets the result. A later stop or start waits for its end.
     pub async fn stop(&self) -> Result<(), StopError> {
         self.stop_if(|| true).await
     }
 
-    /// Stops the run if `wanted` returns true.
-    ///
-    /// It is called once no other start or stop is in progress.
+    /// Stops the run if `wanted` returns true, and waits for the stop that is in progress.
     async fn stop_if(&self, wanted: impl FnOnce() -> bool) -> Result<(), StopError> {
-        let _alone = self.core.lifecycle.lock().await;
-        if !wanted() {
-            return Ok(());
+        match self.begin_stop(wanted) {
+            Some(stop) => stop.wait().await,
+            None => Ok(()),
         }
-        let run = self.core.state.lock().run.take();
-        let Some(run) = run else {
-            return Ok(());
+    }
+
+    /// Begins to stop the run if `wanted` returns true; returns the stop that is in progress.
+    fn begin_stop(&self, wanted: impl FnOnce() -> bool) -> Option<StopEnd> {
+        let core = &self.core;
+        let mut state = core.state.lock();
+        match &state.life {
+            Life::Stopped => return None,
+            Life::Stopping(stop) => return Some(stop.clone()),
+            Life::Running(_) if !wanted() => return None,
+            Life::Running(_) => {}
+        }
+        let (stop, end) = Stop::new(core);
+        let life = std::mem::replace(&mut state.life, Life::Stopping(end.clone()));
+        let Life::Running(run) = life else {
+            unreachable!("it was running under the same lock");
         };
-        self.core.phase.send_replace(FactoryPhase::Stopping);
-        let _stopped = PublishStopped(&self.core.phase);
+        core.phase.send_replace(FactoryPhase::Stopping);
+        drop(state);
         // Before the caches stop: it notes which of them are synced.
         run.begin_stop();
-        // Together: the caches may have to wait for a server that does not answer, and the lease must not be held for so
-        // long. The first poll of the run's stop begins the drain.
-        let drained = run.stop(self.core.options.grace_period);
-        let (stopped, ()) = tokio::join!(drained, self.core.caches.stop());
-        stopped
+        // On a task, so that dropping the future of this stop neither shortens the grace period nor lets a start begin
+        // beside it.
+        let runtime = run.runtime().clone();
+        core.stops.spawn_on(stop.run(run), &runtime);
+        Some(end)
     }
 
     /// Returns a receiver of the factory's present phase.

@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use tokio::sync::watch;
-
 /// Where a factory is between its start and its stop.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -27,14 +25,5 @@ impl fmt::Display for FactoryPhase {
             Self::Stopping => "stopping",
             Self::Stopped => "stopped",
         })
-    }
-}
-
-/// Publishes the end of a stop when it is dropped, even if it was cancelled.
-pub(super) struct PublishStopped<'a>(pub(super) &'a watch::Sender<FactoryPhase>);
-
-impl Drop for PublishStopped<'_> {
-    fn drop(&mut self) {
-        self.0.send_replace(FactoryPhase::Stopped);
     }
 }

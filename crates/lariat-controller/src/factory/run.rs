@@ -18,7 +18,7 @@ use super::options::{Election, Options};
 use super::stopping::StopLog;
 use super::watchdog::{Watchdog, Watched};
 use crate::apart::{self, run_apart};
-use crate::controller::{ControllerCore, Doing, RunningController, Slot, Stopping};
+use crate::controller::{ControllerCore, Doing, Slot, Stopping};
 use crate::error::{StopError, Unfinished};
 use crate::many::Follower;
 use crate::panics;
@@ -33,7 +33,8 @@ pub(super) struct FactoryRun {
     default_workers: Option<usize>,
     pub(super) stopping: Stopping,
     tasks: TaskTracker,
-    controllers: Vec<StartedController>,
+    /// The kinds that have an owner.
+    kinds: Vec<Arc<Slot>>,
     election: Option<RunningElection>,
     /// The runtime of the start. Kinds may be added from threads without one.
     runtime: Handle,
@@ -82,13 +83,6 @@ impl LostLease {
     }
 }
 
-/// A started controller.
-struct StartedController {
-    core: Arc<ControllerCore>,
-    /// Cancelled when a stop begins, if the controller's caches are synced by then.
-    filled: CancellationToken,
-}
-
 impl FactoryRun {
     /// `workers` is the number given to the start.
     ///
@@ -101,7 +95,7 @@ impl FactoryRun {
             default_workers: options.default_workers(),
             stopping: Stopping::new(),
             tasks: TaskTracker::new(),
-            controllers: Vec::new(),
+            kinds: Vec::new(),
             election: None,
             runtime: Handle::current(),
             watched: Arc::clone(watched),
@@ -185,31 +179,16 @@ impl FactoryRun {
         stopping
     }
 
-    /// Starts a controller, unless it has been started or has ended.
-    ///
-    /// A controller that is created during a start may be passed twice: by the start, and by the task that created it.
-    pub(super) fn spawn(&mut self, slot: &Arc<Slot>, core: &Arc<ControllerCore>) {
-        let mut started = self.controllers.iter();
-        let runs = started.any(|each| Arc::ptr_eq(&each.core, core));
-        if runs || core.ended().is_cancelled() {
+    /// Starts the owner of a kind, unless it has one.
+    pub(super) fn own(&mut self, slot: &Arc<Slot>) {
+        let core = slot.controller();
+        let workers = core.workers(self.workers, self.default_workers);
+        let Some(owner) = slot.own(workers, self.stopping_of(core)) else {
             return;
-        }
-        let filled = CancellationToken::new();
-        self.controllers.push(StartedController {
-            core: Arc::clone(core),
-            filled: filled.clone(),
-        });
-        let controller = RunningController {
-            slot: Arc::clone(slot),
-            core: Arc::clone(core),
-            workers: core.workers(self.workers, self.default_workers),
-            stopping: self.stopping_of(core),
-            filled,
         };
-        let tasks = core.tasks();
         self.watched.add(core.activity());
-        let run = tasks.track_future(controller.run());
-        self.tasks.spawn_on(run, &self.runtime);
+        self.kinds.push(Arc::clone(slot));
+        self.tasks.spawn_on(owner.run(), &self.runtime);
     }
 
     /// Starts a task that follows the served kinds.
@@ -220,23 +199,30 @@ impl FactoryRun {
         self.tasks.spawn_on(run, &self.runtime);
     }
 
-    /// Removes a controller that has ended. Its task ends by itself.
-    pub(super) fn forget(&mut self, core: &Arc<ControllerCore>) {
-        self.controllers
-            .retain(|each| !Arc::ptr_eq(&each.core, core));
+    /// Removes a kind that rests, if its owner may end; returns whether it may.
+    pub(super) fn give_up(&mut self, slot: &Arc<Slot>) -> bool {
+        let gives_up = slot.disown_if_resting();
+        if gives_up {
+            self.kinds.retain(|each| !Arc::ptr_eq(each, slot));
+        }
+        gives_up
+    }
+
+    /// Returns the runtime of the start.
+    pub(super) fn runtime(&self) -> &Handle {
+        &self.runtime
     }
 
     /// Begins a stop, before the caches end.
     ///
-    /// Controllers whose caches are synced are marked. Only they drain their queues: a handler must not be called with
-    /// a half-filled cache.
+    /// Only kinds whose caches are synced drain their queues: a handler must not be called with a half-filled cache.
     pub(super) fn begin_stop(&self) {
-        let filled = self
-            .controllers
-            .iter()
-            .filter(|each| each.core.caches().is_synced());
-        filled.for_each(|each| each.filled.cancel());
+        self.cores().for_each(|core| core.note_stop());
         self.stopping.drain.cancel();
+    }
+
+    fn cores(&self) -> impl Iterator<Item = &Arc<ControllerCore>> {
+        self.kinds.iter().map(|slot| slot.controller())
     }
 
     /// Drains the queues within the grace period, and joins all tasks.
@@ -247,12 +233,7 @@ impl FactoryRun {
     }
 
     async fn drain(&self, grace: Duration) -> Result<(), StopError> {
-        for each in &self.controllers {
-            // A drain covers only keys that are in the queue when it begins. Keys that wait at a handler's limit are
-            // due, but outside the queue, so they are moved there first.
-            each.core.queue_all_waiting();
-            each.core.queue().drain();
-        }
+        self.cores().for_each(|core| core.drain());
         self.tasks.close();
         let stop_log = StopLog::new(self, grace);
         if time::timeout(grace, stop_log.join()).await.is_ok() {
@@ -284,8 +265,8 @@ impl FactoryRun {
 
     /// Returns the controllers, each with its running calls.
     pub(super) fn left(&self) -> impl Iterator<Item = (&Arc<ControllerCore>, Vec<Doing>)> {
-        let cores = self.controllers.iter().map(|each| &each.core);
-        cores.map(|core| (core, core.activity().in_progress()))
+        self.cores()
+            .map(|core| (core, core.activity().in_progress()))
     }
 
     /// Ends the election. Call it when no handler runs any more, since another process may lead from then on.
@@ -318,9 +299,7 @@ impl FactoryRun {
             })
         };
         let unfinished = self.left().flat_map(of).collect();
-        self.controllers
-            .iter()
-            .for_each(|each| each.core.activity().clear());
+        self.cores().for_each(|core| core.activity().clear());
         unfinished
     }
 }
@@ -355,8 +334,6 @@ impl Drop for FactoryRun {
             election.expire.cancel();
         }
         // A queue that drains holds back keys that become due. They must be ready for the next start.
-        for each in &self.controllers {
-            each.core.queue().resume();
-        }
+        self.cores().for_each(|core| core.end_drain());
     }
 }

@@ -38,6 +38,11 @@ impl Detector {
         }
     }
 
+    /// Forgets all keys.
+    pub(crate) fn clear(&self) {
+        self.suspects.lock().clear();
+    }
+
     /// Records an answered write of an object of the kind by a handler.
     pub(crate) fn wrote(&self, written: &OwnWrite, lead: Lead) {
         let wrote = |suspect: &mut Suspect, now| ((), suspect.wrote(written, lead, now));

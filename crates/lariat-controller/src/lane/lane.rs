@@ -28,7 +28,7 @@ pub(crate) struct Lane {
     limit: Option<Limit>,
     hold: Hold,
     given_up: GivenUp,
-    in_flight: InFlight,
+    in_flight: Arc<InFlight>,
     totals: Mutex<Totals>,
     /// Whether starts do without the kind's cache, as far as this handler is concerned.
     is_optional: bool,
@@ -75,7 +75,7 @@ impl Lane {
             options,
             hold,
             given_up: GivenUp::default(),
-            in_flight: InFlight::default(),
+            in_flight: Arc::default(),
             totals: Mutex::default(),
             gone: OnceLock::new(),
         })
@@ -172,6 +172,11 @@ impl Lane {
     /// Prevents further calls.
     pub(super) fn close(&self) {
         self.in_flight.close();
+    }
+
+    /// Returns the running calls.
+    pub(crate) fn in_flight(&self) -> &Arc<InFlight> {
+        &self.in_flight
     }
 
     /// Waits until no call is running. Call it after the lane was removed from the list.
@@ -350,7 +355,7 @@ impl Lane {
 
 /// Counts running calls, and refuses further calls once it is closed.
 #[derive(Default)]
-struct InFlight {
+pub(crate) struct InFlight {
     calls: Mutex<Calls>,
     left: Notify,
 }
@@ -375,6 +380,11 @@ impl InFlight {
         // every call that has begun.
         calls.inside += 1;
         Some(Inside(self))
+    }
+
+    /// Returns how many calls are running.
+    pub(crate) fn running(&self) -> usize {
+        self.calls.lock().inside
     }
 
     /// Prevents further calls.

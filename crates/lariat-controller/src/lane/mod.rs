@@ -16,6 +16,6 @@ mod list;
 mod waiting;
 
 pub(crate) use given_up::GIVEN_UP;
-pub(crate) use lane::Lane;
+pub(crate) use lane::{InFlight, Lane};
 pub(crate) use list::{LaneList, Lanes};
 pub(crate) use waiting::{Admission, Limit, Waiting, WaitingKey};

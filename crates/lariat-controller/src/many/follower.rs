@@ -242,9 +242,7 @@ impl Follower {
             let since = *followed.gone_since.get_or_insert(now);
             let has_lingered = now - since >= LINGERING;
             let core = followed.slot.in_use();
-            let has_objects = core
-                .as_ref()
-                .is_some_and(|core| !core.informer().store().is_empty());
+            let has_objects = core.as_ref().is_some_and(|core| core.has_objects());
             let is_idle = core.is_none_or(|core| core.is_idle());
             let may_come_back = has_objects && !has_other_version(served_kinds, gvk);
             let is_over = is_idle || (has_lingered && !may_come_back);

@@ -80,14 +80,15 @@ fn kind(status: &ControllerStatus) -> Row {
         }
         _ => cache.phase.to_string(),
     };
-    let busy = match status.workers {
-        Some(workers) if status.blocked > 0 => {
-            let blocked = status.blocked;
-            format!("busy {}/{workers}, {blocked} blocked", queue.processing)
-        }
+    let mut busy = match status.workers {
         Some(workers) => format!("busy {}/{workers}", queue.processing),
         None => "not running".to_owned(),
     };
+    for (calls, are) in [(status.blocked, "blocked"), (status.leaving, "leaving")] {
+        if calls > 0 {
+            let _ = write!(busy, ", {calls} {are}");
+        }
+    }
     let mut cells = vec![
         cache.gvk.to_string(),
         phase,

@@ -143,6 +143,11 @@ pub struct ControllerStatus {
     ///
     /// See [`blocked_after`](crate::FactoryBuilder::blocked_after).
     pub blocked: usize,
+    /// The number of running calls of deregistered handlers.
+    ///
+    /// Each has its key, and a worker that is not counted in [`workers`](Self::workers). After a minute, and then after
+    /// two, four and so on, such calls are logged.
+    pub leaving: usize,
     /// The handlers, in the order of their registration.
     pub handlers: Vec<HandlerStatus>,
     /// The sum of the counters of deregistered handlers; its name is empty.

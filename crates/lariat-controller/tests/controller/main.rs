@@ -11,6 +11,7 @@ mod debouncing;
 mod electing;
 mod electing_bench;
 mod electing_deadlines;
+mod ending;
 mod enqueueing;
 mod factory;
 mod failing;

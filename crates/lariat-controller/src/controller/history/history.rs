@@ -47,6 +47,12 @@ impl History {
         drop(gone);
     }
 
+    /// Forgets all runs.
+    pub(crate) fn clear(&self) {
+        let before = std::mem::take(&mut *self.runs.lock());
+        drop(before);
+    }
+
     /// Returns the number and the bound of the last runs, and of the older ones.
     pub(crate) fn table_sizes(&self) -> [(usize, usize); 2] {
         let runs = self.runs.lock();

@@ -1,0 +1,39 @@
+//! The keys that the share of this process gains.
+
+use lariat_queue::Add;
+
+use super::core::ControllerCore;
+use super::feed::Feed;
+use super::opened::Opened;
+use super::shards::{Follower, Gain};
+
+impl ControllerCore {
+    /// Waits until the share gains keys, and enqueues them.
+    ///
+    /// Without a ring it never resolves.
+    pub(super) async fn enqueue_gains(&self, opened: &Opened, follower: &mut Option<Follower>) {
+        match follower {
+            Some(follower) => {
+                let gain = follower.gained(opened.informer()).await;
+                self.enqueue_gained(opened, &gain);
+            }
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Enqueues the objects that the share has gained, like those of an initial list.
+    fn enqueue_gained(&self, opened: &Opened, gain: &Gain) {
+        let lanes = self.lanes().list();
+        let snapshot = opened.informer().store().snapshot();
+        let gained = snapshot.iter().filter(|object| gain.holds(object));
+        self.add_in_pieces(gained.filter_map(|object| {
+            let change = Feed::initial(object);
+            let (due, priority) = lanes.due(&change);
+            let add = Add::now()
+                .lanes(due.clone())
+                .priority(priority)
+                .payload(change.cause().into());
+            (!due.is_empty()).then(|| (object.key().clone(), add))
+        }));
+    }
+}

@@ -1,0 +1,391 @@
+//! The owner of a kind: the one task that opens, syncs, runs, drains and rests it.
+//!
+//! A kind has at most one owner at a time, which begins with a start or with the first use of the kind while the
+//! factory runs. It is in one of the [`State`]s, and each has a method that returns the next one:
+//!
+//! | state | workers | next |
+//! |---|---|---|
+//! | `Resting` | in calls of deregistered handlers | a use: `Syncing`; a stop: `Draining`; no workers: the owner ends |
+//! | `Syncing` | the same | the caches are synced: `Standby`; no handlers: `Resting`; a stop: `Draining` |
+//! | `Standby` | the same | this process leads: `Running`; no handlers: `Resting`; a stop: `Draining` |
+//! | `Running` | all | no handlers: `Resting`; a stop: `Draining` |
+//! | `Draining` | until the queue is drained | the owner ends |
+//!
+//! A panic of user code in a state is logged, and the state begins again. Queue, handlers and records belong to the
+//! [`ControllerCore`], which outlives owners.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use futures::future::{OptionFuture, select_all};
+use tokio::task::{JoinError, JoinSet};
+use tokio::time;
+
+use super::core::ControllerCore;
+use super::crew::Crew;
+use super::opened::Opened;
+use super::resyncs::Resyncs;
+use super::shards::Follower;
+use super::slot::Slot;
+use super::sources::Sources;
+use super::worker::{Stopping, work};
+use crate::lane::Limit;
+use crate::panics;
+
+/// How often a kind that is not served is checked again.
+const MISSING_PERIOD: Duration = Duration::from_secs(1);
+
+/// How long a kind without handlers stays in use.
+///
+/// It was opened by an enqueued key, for which a handler may still be registered.
+const UNUSED: Duration = Duration::from_secs(60);
+
+/// The delay before a worker that panicked is replaced, and before a state that panicked begins again.
+const RESPAWN_PAUSE: Duration = Duration::from_secs(1);
+
+/// Where the life of a kind is between a start and a stop.
+#[derive(Clone)]
+enum State {
+    /// The kind has no handlers and no use of its cache.
+    Resting,
+    /// The caches are being filled.
+    Syncing(Arc<Opened>),
+    /// The caches are synced, and this process may not lead yet.
+    Standby(Arc<Opened>),
+    /// Handlers are called.
+    Running(Arc<Opened>),
+    /// A stop has begun.
+    Draining,
+}
+
+/// Why a wait has ended early.
+enum Interrupt {
+    /// The last handler has ended.
+    Rest,
+    /// A stop has begun.
+    Stop,
+}
+
+/// The owner of a kind.
+pub(crate) struct Owner {
+    slot: Arc<Slot>,
+    core: Arc<ControllerCore>,
+    state: State,
+    /// The number of workers.
+    wanted: usize,
+    stopping: Stopping,
+    workers: JoinSet<()>,
+    /// The workers of the present or last use; none before the first.
+    crew: Option<Arc<Crew>>,
+    /// Lives until the drain has ended.
+    follower: Option<Follower>,
+    resyncs: Resyncs,
+    sources: Sources,
+    /// Dropped last: from then on the kind may have another owner.
+    owned: Owned,
+}
+
+/// The ownership of a kind. Dropping it lets another owner begin.
+struct Owned {
+    slot: Arc<Slot>,
+    /// Whether the ownership was given up; the kind may have another owner since.
+    is_over: bool,
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.slot.disown();
+        }
+    }
+}
+
+impl Owner {
+    /// Creates the owner of a kind that has none; see [`Slot::own`].
+    pub(super) fn new(slot: &Arc<Slot>, wanted: usize, stopping: Stopping) -> Self {
+        let owned = Owned {
+            slot: Arc::clone(slot),
+            is_over: false,
+        };
+        let core = Arc::clone(slot.controller());
+        for lane in core.lanes().list().iter() {
+            // The previous stop has left the limits draining.
+            lane.limit().into_iter().for_each(Limit::open);
+        }
+        core.begin_run();
+        Self {
+            // Now, and not by the task: a stop may begin before its first poll, and drains what was opened before.
+            state: core.opened().map_or(State::Resting, State::Syncing),
+            wanted,
+            stopping,
+            workers: JoinSet::new(),
+            crew: None,
+            follower: None,
+            resyncs: Resyncs::default(),
+            sources: Sources::new(core.gvk()),
+            slot: Arc::clone(slot),
+            core,
+            owned,
+        }
+    }
+
+    /// Owns the kind until a stop has ended, or nothing of the kind is in use or running.
+    pub(crate) async fn run(mut self) {
+        loop {
+            let turn = AssertUnwindSafe(self.turn()).catch_unwind().await;
+            match turn {
+                Ok(Some(next)) => self.state = next,
+                Ok(None) => return,
+                Err(panic) => {
+                    // It drops handlers, relations and streams of users when they end.
+                    let (kind, text) = (self.core.gvk(), panics::message(&*panic));
+                    tracing::error!(%kind, "the owner of a controller panicked and continues: {text}");
+                    time::sleep(RESPAWN_PAUSE).await;
+                }
+            }
+        }
+    }
+
+    /// Stays in a state until it ends; returns the next one, or none at the end.
+    async fn turn(&mut self) -> Option<State> {
+        match self.state.clone() {
+            State::Resting => self.rest().await,
+            State::Syncing(opened) => Some(self.sync(&opened).await),
+            State::Standby(opened) => Some(self.stand_by(&opened).await),
+            State::Running(opened) => Some(self.supervise(&opened).await),
+            State::Draining => {
+                self.drain().await;
+                None
+            }
+        }
+    }
+
+    /// Waits for a use of the kind. Only calls of deregistered handlers are running.
+    async fn rest(&mut self) -> Option<State> {
+        (self.crew, self.follower, self.resyncs) = (None, None, Resyncs::default());
+        if self.core.is_working() {
+            self.core.set_working(0);
+        }
+        self.end_sources();
+        loop {
+            // Created before the state is read, so that a change in between is not missed.
+            let core = Arc::clone(&self.core);
+            let changed = core.lanes().changed();
+            // First: what is opened during a stop waits for the next start.
+            if self.stopping.drain.is_cancelled() {
+                return Some(State::Draining);
+            }
+            if let Some(opened) = self.core.opened() {
+                return Some(State::Syncing(opened));
+            }
+            if self.workers.is_empty() && self.gives_up() {
+                return None;
+            }
+            tokio::select! {
+                biased;
+                () = self.stopping.drain.cancelled() => {}
+                // A worker that panicked is not replaced: there is nothing to do.
+                Some(_) = self.workers.join_next() => {}
+                () = self.core.log_leaving() => {}
+                () = changed => {}
+            }
+        }
+    }
+
+    /// Waits until the caches are synced, also those of kinds that are not served yet.
+    async fn sync(&mut self, opened: &Arc<Opened>) -> State {
+        let synced = async {
+            while !opened.caches().synced().await {
+                time::sleep(MISSING_PERIOD).await;
+            }
+        };
+        let interrupt = tokio::select! {
+            biased;
+            () = synced => return State::Standby(Arc::clone(opened)),
+            interrupt = interrupted(&self.slot, &self.stopping, opened) => interrupt,
+        };
+        match interrupt {
+            Interrupt::Rest => State::Resting,
+            // The keys that are due are drained if the caches were synced when the stop began, even if no worker has
+            // started yet. With a half-filled cache no handler is called.
+            Interrupt::Stop if self.core.was_synced_at_stop() => State::Standby(Arc::clone(opened)),
+            Interrupt::Stop => State::Draining,
+        }
+    }
+
+    /// Waits until this process leads, if only the leader handles the kind. Keys are queued in the meantime.
+    async fn stand_by(&mut self, opened: &Arc<Opened>) -> State {
+        if self.follower.is_none() {
+            self.follower = self.core.own_keys().follow();
+        }
+        let leads = async {
+            if let Some(leadership) = self.core.leadership()
+                && !leadership.acquired().await
+            {
+                // The election has ended, so this run is about to be stopped.
+                std::future::pending().await
+            }
+        };
+        let interrupt = tokio::select! {
+            biased;
+            () = leads => return State::Running(Arc::clone(opened)),
+            interrupt = interrupted(&self.slot, &self.stopping, opened) => interrupt,
+        };
+        match interrupt {
+            Interrupt::Rest => State::Resting,
+            Interrupt::Stop => State::Draining,
+        }
+    }
+
+    /// Starts the workers, and supervises them and all periodic work.
+    ///
+    /// It replaces workers that panicked or are in calls of deregistered handlers, enqueues resyncs, keys of streams
+    /// and keys that the share gains, replays related content, releases keys that wait for caches, removes handlers
+    /// whose token is cancelled, and logs failure summaries.
+    async fn supervise(&mut self, opened: &Arc<Opened>) -> State {
+        let caches = opened.caches();
+        if self.stopping.drain.is_cancelled() {
+            // Keys that wait for caches are due, so they are drained too.
+            let lanes = self.core.lanes().list();
+            lanes.iter().for_each(|lane| caches.open(lane));
+        }
+        caches.place_owners();
+        self.core.set_working(self.wanted);
+        if self.workers.is_empty() {
+            // The entries of workers that an earlier stop aborted. Its error has named them.
+            self.core.activity().clear();
+        }
+        let (core, crew) = (Arc::clone(&self.core), self.crew_of(opened));
+        loop {
+            // Created before the state is read, so that a change in between is not missed.
+            let changed = core.lanes().changed();
+            self.fill(&crew);
+            // Again in each turn, for relations that were added in the meantime.
+            caches.place_owners();
+            let unused: OptionFuture<_> = self.core.is_unused().then(|| time::sleep(UNUSED)).into();
+            let lanes = self.core.lanes().list();
+            self.sources.follow(&lanes);
+            let next = self.resyncs.follow(&lanes);
+            let timer: OptionFuture<_> = next.map(time::sleep_until).into();
+            let (slot, stopping) = (&self.slot, &self.stopping);
+            tokio::select! {
+                // Every branch can be dropped and created again without losing anything.
+                () = opened.closed().cancelled() => return State::Resting,
+                () = stopping.drain.cancelled() => return State::Draining,
+                Some(ended) = self.workers.join_next() => {
+                    replace_dead(&ended, &mut self.workers, &crew, stopping);
+                }
+                Some(()) = timer => self.resyncs.replay(&core, opened),
+                () = self.sources.enqueue_next(&core) => {}
+                () = core.enqueue_gains(opened, &mut self.follower) => {}
+                () = caches.read_unread() => {}
+                () = caches.release_held() => {}
+                () = lane_ended(&core) => slot.sweep(),
+                Some(()) = unused => slot.rest_if_unused(),
+                () = core.sum_up_failures() => {}
+                () = core.log_leaving() => {}
+                () = changed => {}
+            }
+        }
+    }
+
+    /// Spawns workers until there are enough.
+    fn fill(&mut self, crew: &Arc<Crew>) {
+        // After the loss of the lease, workers end at once.
+        while !self.stopping.abort.is_cancelled()
+            && let Some(place) = crew.join()
+        {
+            self.workers.spawn(work(place, self.stopping.clone()));
+        }
+    }
+
+    /// Returns the crew of the present use. After a panic of this task it is the same one.
+    fn crew_of(&mut self, opened: &Arc<Opened>) -> Arc<Crew> {
+        let present = self.crew.take().filter(|crew| crew.is_of(opened));
+        let crew = present.unwrap_or_else(|| Crew::new(&self.core, opened, self.wanted));
+        Arc::clone(self.crew.insert(crew))
+    }
+
+    /// Waits until the workers have drained the queue.
+    async fn drain(&mut self) {
+        // The streams end before the drain: a call may wait until its stream does.
+        self.end_sources();
+        while let Some(ended) = self.workers.join_next().await {
+            // A worker that panics during a drain is replaced too. Otherwise the drain would not end.
+            if let Some(crew) = &self.crew {
+                replace_dead(&ended, &mut self.workers, crew, &self.stopping);
+            }
+        }
+        self.core.set_working(0);
+        self.core.failures().flush();
+    }
+
+    /// Returns whether the kind still rests and this owner ends, so that the slot can be dropped.
+    fn gives_up(&mut self) -> bool {
+        let factory = self.slot.factory().upgrade();
+        // Without a factory, `drain` is cancelled.
+        self.owned.is_over = factory.is_some_and(|factory| factory.give_up(&self.slot));
+        self.owned.is_over
+    }
+
+    /// Drops the streams of keys. A panic of their drop is printed by the panic hook, and must not end the owner.
+    fn end_sources(&mut self) {
+        let sources = std::mem::replace(&mut self.sources, Sources::new(self.core.gvk()));
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(sources)));
+    }
+}
+
+/// Removes handlers whose token is cancelled, until the kind rests or a stop begins.
+///
+/// The caches may take long to sync, and a standby replica may wait for hours.
+async fn interrupted(slot: &Slot, stopping: &Stopping, opened: &Opened) -> Interrupt {
+    let core = slot.controller();
+    loop {
+        slot.sweep();
+        let changed = core.lanes().changed();
+        tokio::select! {
+            biased;
+            () = opened.closed().cancelled() => return Interrupt::Rest,
+            () = stopping.drain.cancelled() => return Interrupt::Stop,
+            () = core.log_leaving() => {}
+            () = lane_ended(core) => {}
+            () = changed => {}
+        }
+    }
+}
+
+/// Waits until the token of some handler is cancelled.
+async fn lane_ended(core: &ControllerCore) {
+    let lanes = core.lanes().list();
+    let tokens = lanes.iter().filter_map(|lane| lane.until());
+    let ends: Vec<_> = tokens.map(|token| Box::pin(token.cancelled())).collect();
+    if ends.is_empty() {
+        return std::future::pending().await;
+    }
+    drop(select_all(ends).await);
+}
+
+/// Replaces a worker that panicked.
+///
+/// Panics of handlers are caught by the guard of a call. What gets here is a bug in this crate, or a panic while a
+/// handler's future is dropped. Neither may leave the kind without workers.
+fn replace_dead(
+    ended: &Result<(), JoinError>,
+    workers: &mut JoinSet<()>,
+    crew: &Arc<Crew>,
+    stopping: &Stopping,
+) {
+    if let Err(error) = ended
+        && error.is_panic()
+        && let Some(place) = crew.join()
+    {
+        tracing::error!(kind = %place.core().gvk(), %error, "worker panicked, starting another");
+        let stopping = stopping.clone();
+        workers.spawn(async {
+            time::sleep(RESPAWN_PAUSE).await;
+            work(place, stopping).await;
+        });
+    }
+}
