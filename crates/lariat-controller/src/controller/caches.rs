@@ -284,7 +284,7 @@ impl Caches {
             let bound = joined.informer().store().len();
             (joined.unread(), bound)
         });
-        super::core::sum(sizes)
+        super::pieces::sum(sizes)
     }
 
     /// Returns the numbers of joined relations and waiting owners, with a bound.

@@ -19,6 +19,7 @@ use super::history::History;
 use super::leaving::Leaving;
 use super::opened::Opened;
 use super::options::ControllerOptions;
+use super::pieces::{add_in_pieces, sum};
 use super::shards::OwnKeys;
 use crate::clients::CallClients;
 use crate::current::{self, Caller};
@@ -213,7 +214,9 @@ impl ControllerCore {
 
     /// Notes whether the caches are synced. A stop calls it when it begins, before the caches stop.
     pub(crate) fn note_stop(&self) {
-        let synced = self.opened().is_some_and(|opened| opened.caches().is_synced());
+        let synced = self
+            .opened()
+            .is_some_and(|opened| opened.caches().is_synced());
         self.synced_at_stop.store(synced, Ordering::SeqCst);
     }
 
@@ -555,9 +558,6 @@ impl ControllerCore {
 /// The default number of workers; lasso's.
 const DEFAULT_WORKERS: usize = 5;
 
-/// How many keys are added under one lock when all objects are enqueued.
-const REPLAY_CHUNK: usize = 256;
-
 impl fmt::Debug for ControllerCore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ControllerCore")
@@ -565,19 +565,4 @@ impl fmt::Debug for ControllerCore {
             .field("queue", &self.queue.stats())
             .finish_non_exhaustive()
     }
-}
-
-/// Adds many keys in pieces, so that workers can take the queue's lock in between.
-pub(super) fn add_in_pieces(queue: &Queue, adds: impl Iterator<Item = (ObjectKey, Add<Payload>)>) {
-    let mut adds = adds.peekable();
-    while adds.peek().is_some() {
-        queue.add_all(adds.by_ref().take(REPLAY_CHUNK));
-    }
-}
-
-/// Sums up entries and bounds.
-pub(super) fn sum(sizes: impl Iterator<Item = (usize, usize)>) -> (usize, usize) {
-    sizes.fold((0, 0), |(entries, bound), (more, most)| {
-        (entries + more, bound + most)
-    })
 }

@@ -23,7 +23,11 @@ pub(super) struct Place {
 }
 
 impl Crew {
-    pub(super) fn new(core: &Arc<ControllerCore>, opened: &Arc<Opened>, wanted: usize) -> Arc<Self> {
+    pub(super) fn new(
+        core: &Arc<ControllerCore>,
+        opened: &Arc<Opened>,
+        wanted: usize,
+    ) -> Arc<Self> {
         Arc::new(Self {
             core: Arc::clone(core),
             opened: Arc::clone(opened),
@@ -47,9 +51,11 @@ impl Crew {
     /// Takes a free place for a worker; none if there are enough workers.
     pub(super) fn join(self: &Arc<Self>) -> Option<Place> {
         let most = self.most();
-        let joined = self.present.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |present| {
-            (present < most).then_some(present + 1)
-        });
+        let joined = self
+            .present
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |present| {
+                (present < most).then_some(present + 1)
+            });
         joined.is_ok().then(|| Place {
             crew: Arc::clone(self),
             is_given_up: false,

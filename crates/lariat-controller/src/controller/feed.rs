@@ -8,7 +8,7 @@ use lariat_core::{Cause, Gvk};
 use lariat_lease::Shards;
 use lariat_queue::Add;
 
-use super::core::add_in_pieces;
+use super::pieces::add_in_pieces;
 use crate::current::{self, Caller};
 use crate::hot_loop::Detector;
 use crate::lane::Lanes;

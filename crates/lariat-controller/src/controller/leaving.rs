@@ -56,7 +56,9 @@ impl Leaving {
     pub(super) fn next_log(&self) -> Option<Instant> {
         let leavers = self.0.lock();
         // A time that overflows the clock means never.
-        let times = leavers.iter().map(|leaver| leaver.since.checked_add(leaver.next));
+        let times = leavers
+            .iter()
+            .map(|leaver| leaver.since.checked_add(leaver.next));
         times.flatten().min()
     }
 
@@ -75,7 +77,11 @@ impl Leaving {
         drop(leavers);
         for (handler, since) in names {
             let running = activity.running().into_iter();
-            let is_its = |call: &Doing| call.handler.as_ref().is_some_and(|name| Arc::ptr_eq(name, &handler));
+            let is_its = |call: &Doing| {
+                call.handler
+                    .as_ref()
+                    .is_some_and(|name| Arc::ptr_eq(name, &handler))
+            };
             for call in running.filter(is_its) {
                 let (key, lasts) = (&call.key, call.lasts());
                 tracing::warn!(

@@ -103,8 +103,11 @@ impl Drop for Owned {
 }
 
 impl Owner {
-    /// Creates the owner of a kind that has none; see [`Slot::own`].
-    pub(super) fn new(slot: &Arc<Slot>, wanted: usize, stopping: Stopping) -> Self {
+    /// Creates the owner of a kind; none if it has one.
+    pub(crate) fn of(slot: &Arc<Slot>, wanted: usize, stopping: Stopping) -> Option<Self> {
+        if !slot.take_ownership() {
+            return None;
+        }
         let owned = Owned {
             slot: Arc::clone(slot),
             is_over: false,
@@ -115,7 +118,7 @@ impl Owner {
             lane.limit().into_iter().for_each(Limit::open);
         }
         core.begin_run();
-        Self {
+        Some(Self {
             // Now, and not by the task: a stop may begin before its first poll, and drains what was opened before.
             state: core.opened().map_or(State::Resting, State::Syncing),
             wanted,
@@ -128,7 +131,7 @@ impl Owner {
             slot: Arc::clone(slot),
             core,
             owned,
-        }
+        })
     }
 
     /// Owns the kind until a stop has ended, or nothing of the kind is in use or running.

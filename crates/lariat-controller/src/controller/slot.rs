@@ -15,8 +15,6 @@ use super::core::ControllerCore;
 use super::joined::AnyRelation;
 use super::opened::Opened;
 use super::options::ControllerOptions;
-use super::owner::Owner;
-use super::worker::Stopping;
 use crate::clients::{CallClients, FactoryGate};
 use crate::error::RegisterError;
 use crate::handler::{AnyHandler, Handler, HandlerOptions, Viewed};
@@ -220,14 +218,9 @@ impl Slot {
         opened
     }
 
-    /// Takes the ownership of the kind, and returns its owner; none if it has one.
-    pub(crate) fn own(self: &Arc<Self>, workers: usize, stopping: Stopping) -> Option<Owner> {
-        let mut state = self.state.lock();
-        if std::mem::replace(&mut state.is_owned, true) {
-            return None;
-        }
-        drop(state);
-        Some(Owner::new(self, workers, stopping))
+    /// Takes the ownership of the kind; returns whether it had none.
+    pub(super) fn take_ownership(&self) -> bool {
+        !std::mem::replace(&mut self.state.lock().is_owned, true)
     }
 
     /// Ends the ownership of the kind.

@@ -1,11 +1,7 @@
-//! Whether a factory runs, and the stop of a run.
-
-use std::sync::Arc;
+//! Whether a factory runs, or is stopping.
 
 use tokio::sync::watch;
 
-use super::FactoryCore;
-use super::phase::FactoryPhase;
 use super::run::FactoryRun;
 use crate::error::StopError;
 
@@ -39,13 +35,19 @@ impl Life {
 }
 
 /// The result of a stop; none while it lasts.
-type StopResult = Option<Result<(), StopError>>;
+pub(super) type StopResult = Option<Result<(), StopError>>;
 
 /// The end of a stop, for those who wait for it.
 #[derive(Clone)]
 pub(super) struct StopEnd(watch::Receiver<StopResult>);
 
 impl StopEnd {
+    /// Returns the sender of the result as well.
+    pub(super) fn new() -> (watch::Sender<StopResult>, Self) {
+        let (ended, end) = watch::channel(None);
+        (ended, Self(end))
+    }
+
     /// Waits until the stop has ended, and returns its result.
     pub(super) async fn wait(mut self) -> Result<(), StopError> {
         match self.0.wait_for(Option::is_some).await {
@@ -53,47 +55,5 @@ impl StopEnd {
             // The runtime of the start has been shut down, and all tasks with it.
             Err(_) => Ok(()),
         }
-    }
-}
-
-/// A stop, as its task owns it. Dropping it marks the factory as stopped.
-pub(super) struct Stop {
-    factory: Arc<FactoryCore>,
-    ended: watch::Sender<StopResult>,
-}
-
-impl Stop {
-    pub(super) fn new(factory: &Arc<FactoryCore>) -> (Self, StopEnd) {
-        let (ended, end) = watch::channel(None);
-        let factory = Arc::clone(factory);
-        (Self { factory, ended }, StopEnd(end))
-    }
-
-    /// Drains a run and joins its tasks, and stops the caches.
-    pub(super) async fn run(self, run: Box<FactoryRun>) {
-        let core = &self.factory;
-        // Together: the caches may have to wait for a server that does not answer, and the lease must not be held for so
-        // long. The first poll of the run's stop begins the drain.
-        let drained = run.stop(core.options.grace_period);
-        let (stopped, ()) = tokio::join!(drained, core.caches.stop());
-        // Before anybody is told: a start that has waited for this stop must find it ended.
-        self.mark_stopped();
-        self.ended.send_replace(Some(stopped));
-    }
-
-    fn mark_stopped(&self) {
-        let mut state = self.factory.state.lock();
-        if matches!(state.life, Life::Stopping(_)) {
-            state.life = Life::Stopped;
-            drop(state);
-            self.factory.phase.send_replace(FactoryPhase::Stopped);
-        }
-    }
-}
-
-impl Drop for Stop {
-    fn drop(&mut self) {
-        // The task may have panicked, or been dropped with its runtime. The next start must not wait for it.
-        self.mark_stopped();
     }
 }

@@ -11,10 +11,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::duplicates;
 use super::factory::SharedControllerFactory;
-use super::life::{Life, Stop, StopEnd};
+use super::life::{Life, StopEnd};
 use super::options::Election;
 use super::phase::FactoryPhase;
 use super::run::FactoryRun;
+use super::stop::Stop;
 use crate::error::{RunError, StartError, StopError};
 use crate::{notices, panics};
 

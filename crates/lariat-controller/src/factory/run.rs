@@ -18,7 +18,7 @@ use super::options::{Election, Options};
 use super::stopping::StopLog;
 use super::watchdog::{Watchdog, Watched};
 use crate::apart::{self, run_apart};
-use crate::controller::{ControllerCore, Doing, Slot, Stopping};
+use crate::controller::{ControllerCore, Doing, Owner, Slot, Stopping};
 use crate::error::{StopError, Unfinished};
 use crate::many::Follower;
 use crate::panics;
@@ -183,7 +183,7 @@ impl FactoryRun {
     pub(super) fn own(&mut self, slot: &Arc<Slot>) {
         let core = slot.controller();
         let workers = core.workers(self.workers, self.default_workers);
-        let Some(owner) = slot.own(workers, self.stopping_of(core)) else {
+        let Some(owner) = Owner::of(slot, workers, self.stopping_of(core)) else {
             return;
         };
         self.watched.add(core.activity());

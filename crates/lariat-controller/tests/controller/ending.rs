@@ -32,7 +32,11 @@ fn hangs(bench: &Bench, name: &str, options: HandlerOptions) -> Calls {
 async fn with_hung_call(workers: usize) -> (Bench, CancellationToken) {
     let bench = Bench::with(|builder| builder.grace_period(5 * SECOND)).await;
     let scope = CancellationToken::new();
-    let old = hangs(&bench, "old", HandlerOptions::default().until(scope.clone()));
+    let old = hangs(
+        &bench,
+        "old",
+        HandlerOptions::default().until(scope.clone()),
+    );
     bench.factory.start(workers).await.unwrap();
     bench.create("hangs").await;
     settle().await;
@@ -72,13 +76,17 @@ async fn handler_is_called_for_hung_key_once_its_call_ends() {
     let go = Arc::new(Notify::new());
     let wait = Arc::clone(&go);
     let scope = CancellationToken::new();
-    bench.on_with("old", HandlerOptions::default().until(scope.clone()), move |_| {
-        let wait = Arc::clone(&wait);
-        async move {
-            wait.notified().await;
-            Ok(Outcome::done())
-        }
-    });
+    bench.on_with(
+        "old",
+        HandlerOptions::default().until(scope.clone()),
+        move |_| {
+            let wait = Arc::clone(&wait);
+            async move {
+                wait.notified().await;
+                Ok(Outcome::done())
+            }
+        },
+    );
     bench.start().await;
     bench.create("hangs").await;
     settle().await;
@@ -109,7 +117,11 @@ async fn dropped_deregistration_of_hung_handler_leaves_kind_usable() {
     bench.start().await;
     bench.create("hangs").await;
     settle().await;
-    assert!(time::timeout(5 * SECOND, registration.deregister()).await.is_err());
+    assert!(
+        time::timeout(5 * SECOND, registration.deregister())
+            .await
+            .is_err()
+    );
     let new = bench.record("old");
     bench.create("a").await;
     settle().await;
@@ -137,15 +149,19 @@ async fn replaced_worker_ends_when_its_hung_call_ends() {
     let go = Arc::new(Notify::new());
     let (wait, scope) = (Arc::clone(&go), CancellationToken::new());
     let inside = Arc::new(Mutex::new((0, 0)));
-    bench.on_with("old", HandlerOptions::default().until(scope.clone()), move |call| {
-        let wait = Arc::clone(&wait);
-        async move {
-            if call.name == "hangs" {
-                wait.notified().await;
+    bench.on_with(
+        "old",
+        HandlerOptions::default().until(scope.clone()),
+        move |call| {
+            let wait = Arc::clone(&wait);
+            async move {
+                if call.name == "hangs" {
+                    wait.notified().await;
+                }
+                Ok(Outcome::done())
             }
-            Ok(Outcome::done())
-        }
-    });
+        },
+    );
     let count = Arc::clone(&inside);
     bench.on("other", move |_| {
         let count = Arc::clone(&count);
@@ -187,7 +203,10 @@ async fn hung_call_of_deregistered_handler_is_named_until_its_end() {
     let status = bench.status();
     assert_eq!((status.leaving, status.handlers.len()), (1, 0));
     let call = &bench.config_maps.in_progress()[0];
-    assert_eq!((call.key.name(), call.handler.as_deref()), ("hangs", Some("old")));
+    assert_eq!(
+        (call.key.name(), call.handler.as_deref()),
+        ("hangs", Some("old"))
+    );
     let count = || {
         let text = logs.text();
         let named = |line: &&str| {
@@ -205,8 +224,16 @@ async fn hung_call_of_deregistered_handler_is_named_until_its_end() {
     time::sleep(3000 * SECOND).await;
     assert_eq!(count(), 6, "{}", logs.text());
     let error = bench.factory.stop().await.unwrap_err();
-    assert!(error.to_string().contains("default/hangs (dropped in handler old)"), "{error}");
-    assert!(logs.text().contains("handler old of v1 ConfigMap for default/hangs, since"));
+    assert!(
+        error
+            .to_string()
+            .contains("default/hangs (dropped in handler old)"),
+        "{error}"
+    );
+    assert!(
+        logs.text()
+            .contains("handler old of v1 ConfigMap for default/hangs, since")
+    );
     assert_eq!(bench.status().leaving, 0);
 }
 
@@ -214,16 +241,23 @@ async fn hung_call_of_deregistered_handler_is_named_until_its_end() {
 async fn kind_whose_last_call_ends_after_its_handlers_frees_its_memory() {
     let bench = Bench::with(|builder| builder.caches(|caches| caches.idle_grace(SECOND))).await;
     let scope = CancellationToken::new();
-    bench.on_with("old", HandlerOptions::default().until(scope.clone()), |_| async {
-        time::sleep(100 * SECOND).await;
-        Ok(Outcome::done())
-    });
+    bench.on_with(
+        "old",
+        HandlerOptions::default().until(scope.clone()),
+        |_| async {
+            time::sleep(100 * SECOND).await;
+            Ok(Outcome::done())
+        },
+    );
     bench.start().await;
     bench.create("a").await;
     settle().await;
     scope.cancel();
     time::sleep(50 * SECOND).await;
-    assert!(bench.config_maps.status().is_some(), "a call reads the cache");
+    assert!(
+        bench.config_maps.status().is_some(),
+        "a call reads the cache"
+    );
     time::sleep(60 * SECOND).await;
     assert!(bench.config_maps.status().is_none());
     assert!(bench.factory.caches().status().is_empty());
@@ -235,13 +269,17 @@ async fn handler_sees_no_deletion_from_before_its_kind_rested() {
     let bench = Bench::new().await;
     let (wait, scope) = (Arc::new(Notify::new()), CancellationToken::new());
     let go = Arc::clone(&wait);
-    bench.on_with("old", HandlerOptions::default().until(scope.clone()), move |_| {
-        let wait = Arc::clone(&wait);
-        async move {
-            wait.notified().await;
-            Ok(Outcome::done())
-        }
-    });
+    bench.on_with(
+        "old",
+        HandlerOptions::default().until(scope.clone()),
+        move |_| {
+            let wait = Arc::clone(&wait);
+            async move {
+                wait.notified().await;
+                Ok(Outcome::done())
+            }
+        },
+    );
     bench.start().await;
     for name in ["a", "b", "c"] {
         bench.create(name).await;
@@ -257,7 +295,11 @@ async fn handler_sees_no_deletion_from_before_its_kind_rested() {
     let new = bench.record("new");
     go.notify_waiters();
     time::sleep(60 * SECOND).await;
-    let deleted: Vec<_> = new.all().into_iter().filter(|call| call.deleted.is_some()).collect();
+    let deleted: Vec<_> = new
+        .all()
+        .into_iter()
+        .filter(|call| call.deleted.is_some())
+        .collect();
     assert!(deleted.is_empty(), "{deleted:?}");
 }
 
@@ -267,7 +309,15 @@ const ENDS: [&str; 3] = ["deregistered", "dropped", "token"];
 #[tokio::test(start_paused = true)]
 async fn handler_that_ends_in_any_state_leaves_the_next_one_called() {
     for end in ENDS {
-        for state in ["stopped", "syncing", "running", "paused", "draining", "hung", "with another"] {
+        for state in [
+            "stopped",
+            "syncing",
+            "running",
+            "paused",
+            "draining",
+            "hung",
+            "with another",
+        ] {
             let bench = Bench::with(|builder| builder.grace_period(5 * SECOND)).await;
             let scope = CancellationToken::new();
             let handler = |cx: Context<ConfigMap>| async move {
@@ -277,7 +327,10 @@ async fn handler_that_ends_in_any_state_leaves_the_next_one_called() {
                 Ok(Outcome::done())
             };
             let options = HandlerOptions::default().until(scope.clone());
-            let old = bench.config_maps.register_handler("old", options.handler(handler)).unwrap();
+            let old = bench
+                .config_maps
+                .register_handler("old", options.handler(handler))
+                .unwrap();
             bench.create("a").await;
             let mut start = Box::pin(bench.factory.start(1));
             let mut stop: Option<Pin<Box<dyn Future<Output = _>>>> = None;
@@ -323,7 +376,10 @@ async fn handler_that_ends_in_any_state_leaves_the_next_one_called() {
             }
             drop(start);
             let started = bench.factory.start(1).await;
-            assert!(matches!(started, Ok(()) | Err(StartError::AlreadyStarted)), "{started:?}");
+            assert!(
+                matches!(started, Ok(()) | Err(StartError::AlreadyStarted)),
+                "{started:?}"
+            );
             time::sleep(10 * SECOND).await;
             let names = new.names();
             for name in ["a", "b"] {
@@ -409,7 +465,10 @@ async fn dropped_stop_keeps_its_grace_period() {
     let began = Instant::now();
     assert!(dropped_after(1, bench.factory.stop()).await.is_none());
     bench.factory.stop().await.unwrap();
-    assert!(began.elapsed() >= 19 * SECOND, "the second stop waits for the first");
+    assert!(
+        began.elapsed() >= 19 * SECOND,
+        "the second stop waits for the first"
+    );
     assert_eq!(*ended.lock(), ["a"], "the call was not dropped");
 }
 
@@ -497,7 +556,9 @@ async fn runs_do_not_overlap_when_a_call_blocks_across_a_dropped_stop() {
             time::sleep(Duration::from_millis(1)).await;
         }
     };
-    time::timeout(20 * SECOND, seen).await.expect("the second run works");
+    time::timeout(20 * SECOND, seen)
+        .await
+        .expect("the second run works");
     bench.factory.stop().await.unwrap();
     assert_eq!(calls.names(), ["blocks", "after"]);
 }
@@ -510,14 +571,16 @@ async fn registration_outside_of_a_runtime_calls_the_handler() {
         bench.start().await;
         let (calls, handler) = crate::bench::recorder(|_| async { Ok(Outcome::done()) });
         let maps = bench.config_maps.clone();
-        let registering = std::thread::spawn(move || {
-            maps.register_handler("outside", handler).map(drop)
-        });
+        let registering =
+            std::thread::spawn(move || maps.register_handler("outside", handler).map(drop));
         registering.join().expect("no panic").unwrap();
         let inside = bench.record("inside");
         bench.create("a").await;
         time::sleep(60 * SECOND).await;
-        assert_eq!((calls.names(), inside.names()), (vec!["a".to_owned()], vec!["a".to_owned()]));
+        assert_eq!(
+            (calls.names(), inside.names()),
+            (vec!["a".to_owned()], vec!["a".to_owned()])
+        );
     }
 }
 
@@ -549,14 +612,23 @@ async fn factory_dropped_while_a_call_hangs_drops_the_call() {
             scope.cancel();
             settle().await;
         }
-        let Bench { factory, config_maps, cluster, .. } = bench;
+        let Bench {
+            factory,
+            config_maps,
+            cluster,
+            ..
+        } = bench;
         drop(factory);
         time::sleep(SECOND).await;
         assert!(config_maps.in_progress().is_empty());
         assert_eq!(Arc::strong_count(&witness), 1, "handlers are dropped");
         let requests = cluster.journal().requests().len();
         time::sleep(3600 * SECOND).await;
-        assert_eq!(cluster.journal().requests().len(), requests, "no watch is left");
+        assert_eq!(
+            cluster.journal().requests().len(),
+            requests,
+            "no watch is left"
+        );
     }
 }
 
@@ -569,7 +641,12 @@ async fn factory_dropped_during_a_dropped_stop_ends_within_the_grace_period() {
     settle().await;
     assert!(dropped_after(1, bench.factory.stop()).await.is_none());
     let mut phases = bench.factory.phases();
-    let Bench { factory, config_maps, cluster, .. } = bench;
+    let Bench {
+        factory,
+        config_maps,
+        cluster,
+        ..
+    } = bench;
     drop(factory);
     let began = Instant::now();
     while phases.changed().await.is_ok() {}
@@ -577,7 +654,10 @@ async fn factory_dropped_during_a_dropped_stop_ends_within_the_grace_period() {
     assert!(config_maps.in_progress().is_empty());
     let requests = cluster.journal().requests().len();
     time::sleep(3600 * SECOND).await;
-    assert_eq!((hung.len(), cluster.journal().requests().len()), (1, requests));
+    assert_eq!(
+        (hung.len(), cluster.journal().requests().len()),
+        (1, requests)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -623,7 +703,11 @@ async fn key_enqueued_during_a_stop_is_kept_although_its_kind_is_used_anew() {
     let new = bench.record("new");
     bench.config_maps.enqueue(&key("enqueued"));
     stop.await.unwrap_err();
-    assert_eq!(new.len(), 0, "no handler is called during the stop of another run");
+    assert_eq!(
+        new.len(),
+        0,
+        "no handler is called during the stop of another run"
+    );
     bench.factory.start(1).await.unwrap();
     settle().await;
     assert!(new.names().contains(&"enqueued".to_owned()));
@@ -692,7 +776,9 @@ async fn selection_that_changes_around_a_stop_is_handled_after_the_start() {
         });
         for (name, app) in [("web", "web"), ("api", "api")] {
             let metadata = serde_json::json!({"name": name, "labels": {"app": app}});
-            bench.apply(serde_json::json!({ "metadata": metadata })).await;
+            bench
+                .apply(serde_json::json!({ "metadata": metadata }))
+                .await;
         }
         let gvk = Gvk::new("", "v1", "ConfigMap");
         let informer = bench.factory.caches().for_kind(gvk);
@@ -718,9 +804,19 @@ async fn selection_that_changes_around_a_stop_is_handled_after_the_start() {
         calls.clear();
         bench.start().await;
         time::sleep(10 * SECOND).await;
-        let last: Vec<_> = calls.all().iter().map(|call| (call.name.clone(), call.deleted.is_some())).collect();
-        assert!(last.contains(&("api".to_owned(), false)), "{changed} the stop: {last:?}");
-        assert!(last.contains(&("web".to_owned(), true)), "{changed} the stop: {last:?}");
+        let last: Vec<_> = calls
+            .all()
+            .iter()
+            .map(|call| (call.name.clone(), call.deleted.is_some()))
+            .collect();
+        assert!(
+            last.contains(&("api".to_owned(), false)),
+            "{changed} the stop: {last:?}"
+        );
+        assert!(
+            last.contains(&("web".to_owned(), true)),
+            "{changed} the stop: {last:?}"
+        );
         bench.factory.stop().await.unwrap();
     }
 }
