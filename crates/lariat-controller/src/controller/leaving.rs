@@ -1,7 +1,7 @@
 //! The calls of deregistered handlers that have not ended.
 //!
 //! Such a call keeps its key and its worker. The worker does not count any more: another one takes its place, until the
-//! call ends. So a call that hangs costs the handlers that are registered neither keys nor workers, but for its own key.
+//! call ends. So a call that hangs costs the handlers that are registered its own key, and no worker.
 
 use std::sync::Arc;
 use std::time::Duration;

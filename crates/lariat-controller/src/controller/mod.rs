@@ -3,12 +3,13 @@
 //! Five types have the controller:
 //!
 //! - [`SharedController`] (`shared`) is the public handle. It refers to a slot.
-//! - `Slot` (`slot`) exists once per requested kind, used or not. It opens the kind when it is first needed, and lets it
-//!   rest with the last handler.
+//! - `Slot` (`slot`) exists once per requested kind, used or not. It opens the kind when it is first needed, and lets
+//!   it rest with the last handler.
 //! - `ControllerCore` (`core`) has the queue, the lanes and the records, for the whole life of the slot.
-//! - `Opened` (`opened`) is a use of the kind, from the first handler to the last: its caches, and what fills the queue.
-//! - `Owner` (`owner`) is the task that runs the kind between a start and a stop; there is at most one. `crew` counts its
-//!   workers, `leaving` the calls of deregistered handlers.
+//! - `Opened` (`opened`) is a use of the kind, from the first handler to the last: its caches, and what fills the
+//!   queue.
+//! - `Owner` (`owner`) is the task that runs the kind between a start and a stop; there is at most one. `crew` counts
+//!   its workers, `leaving` the calls of deregistered handlers.
 //!
 //! The path of a key, in reading order:
 //!
