@@ -51,5 +51,5 @@ pub use config::Lease;
 pub use elector::Elector;
 pub use error::{Fenced, LeaseError};
 pub use leadership::{Leadership, LeadershipState, LeaseStatus};
-pub use ring::{Permit, RingMember, ShardKey, Sharding, Shards, Share, WantedValues};
+pub use ring::{Gained, Gains, Permit, RingMember, ShardKey, Sharding, Shards, Share};
 pub use term::Term;

@@ -4,9 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use lariat_core::{
-    Gvk, LabelSelector, ObjectKey, ObjectMetadata, ResourceKind, ResourceVersion, Scope, Uid,
-};
+use lariat_core::{Gvk, ObjectKey, ObjectMetadata, ResourceKind, ResourceVersion, Scope, Uid};
 use tokio::sync::{Mutex, Notify, watch};
 use tokio::time;
 
@@ -59,22 +57,10 @@ pub(crate) struct Core {
 /// What the users of a kind want to read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Wanted {
-    /// The objects that are read: `selected`, restricted by `narrowed`.
+    /// The objects that are read.
     pub(super) selection: Selection,
-    /// The selection that the users have set.
-    pub(super) selected: Selection,
-    /// The restriction of all selections.
-    pub(super) narrowed: LabelSelector,
     /// Whether a user needs content.
     pub(super) content: bool,
-}
-
-impl Wanted {
-    /// Updates `selection` after one of its parts has changed.
-    pub(super) fn reselect(&mut self) {
-        let labels = self.selected.labels().clone().and(&self.narrowed);
-        self.selection = self.selected.clone().with_labels(labels);
-    }
 }
 
 /// What a factory passes to each of its informers.
@@ -121,8 +107,6 @@ impl Core {
             missing: options.missing.unwrap_or(surroundings.missing),
             wanted: watch::Sender::new(Wanted {
                 selection: options.selection.clone(),
-                selected: options.selection.clone(),
-                narrowed: LabelSelector::default(),
                 content: false,
             }),
             options,

@@ -216,31 +216,7 @@ impl Informer {
     /// # }
     /// ```
     pub fn select(&self, selection: Selection) {
-        self.want(|wanted| {
-            wanted.selected = selection;
-            wanted.reselect();
-        });
-    }
-
-    /// Restricts the [selection](Self::select) by labels, for all users of the kind.
-    ///
-    /// It is for replicas that divide the objects by a label: each watches its own part. The default is no restriction;
-    /// a new one replaces the one before. The cache does not count as [synced](Self::synced) until newly selected
-    /// objects are read. Objects that are no longer selected are deleted from it, and their deletion is published.
-    ///
-    /// ```no_run
-    /// use lariat::cache::Informer;
-    ///
-    /// # fn example(pods: &Informer) -> Result<(), lariat::core::SelectorError> {
-    /// pods.narrow("example.com/shard in (0, 2)".parse()?);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn narrow(&self, labels: LabelSelector) {
-        self.want(|wanted| {
-            wanted.narrowed = labels;
-            wanted.reselect();
-        });
+        self.want(|wanted| wanted.selection = selection);
     }
 
     /// Lists all objects again, as after a watch that expired.

@@ -9,6 +9,7 @@ use lariat_lease::Shards;
 use lariat_queue::Add;
 
 use super::pieces::add_in_pieces;
+use super::shards::OwnObjects;
 use crate::current::{self, Caller};
 use crate::hot_loop::Detector;
 use crate::lane::Lanes;
@@ -32,17 +33,13 @@ impl Subscriber for Feed {
         let number = || self.deletions.fetch_add(1, Ordering::Relaxed);
         let lanes = self.lanes.list();
         let caller = current::caller();
-        let ring = self.shards.as_ref();
-        let own = ring.map(|shards| (shards, shards.share_of(&self.gvk)));
+        let own = OwnObjects::new(&self.gvk, self.shards.as_ref());
         let mut later = Vec::new();
         // One lock for many changes: an initial list has thousands.
         let adds = changes.iter().filter_map(|change| {
-            if let Some((shards, share)) = &own {
-                // A key of another member is not even queued. If it moves here later, `shards::Follower` enqueues it.
-                let key = shards.key_of(&self.gvk, change.object())?;
-                if !share.holds(key) {
-                    return None;
-                }
+            // A key of another member is not even queued. When it moves here, it is enqueued as a gain.
+            if !own.hold(change.object()) {
+                return None;
             }
             let (mut due, priority) = lanes.due(change);
             if let Some(caller) = caller

@@ -5,20 +5,15 @@ use lariat_queue::Add;
 use super::core::ControllerCore;
 use super::feed::Feed;
 use super::opened::Opened;
-use super::shards::{Follower, Gain};
+use super::shards::Gain;
 
 impl ControllerCore {
     /// Waits until the share gains keys, and enqueues them.
     ///
     /// Without a ring it never resolves.
-    pub(super) async fn enqueue_gains(&self, opened: &Opened, follower: &mut Option<Follower>) {
-        match follower {
-            Some(follower) => {
-                let gain = follower.gained(opened.informer()).await;
-                self.enqueue_gained(opened, &gain);
-            }
-            None => std::future::pending().await,
-        }
+    pub(super) async fn enqueue_gains(&self, opened: &Opened) {
+        let gain = opened.follower().gained().await;
+        self.enqueue_gained(opened, &gain);
     }
 
     /// Enqueues the objects that the share has gained, like those of an initial list.

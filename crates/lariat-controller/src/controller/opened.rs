@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::caches::Caches;
 use super::core::ControllerCore;
+use super::shards::Follower;
 use crate::clients::CallClients;
 use crate::enqueue::{Enqueue, EnqueueError};
 use crate::handler::CallKind;
@@ -27,6 +28,8 @@ pub(crate) struct Opened {
     /// first handler is registered.
     required: Mutex<Option<Informer>>,
     caches: Caches,
+    /// Follows what the share of this process gains.
+    follower: Follower,
     /// The subscription that feeds the queue; none once the use has ended.
     feed: Mutex<Option<Subscription>>,
     /// Cancelled when the use ends. Workers that were spawned for it end after their calls.
@@ -36,7 +39,7 @@ pub(crate) struct Opened {
 impl Opened {
     /// Begins a use of the kind. From now on changes of its objects are queued.
     pub(super) fn new(core: &Arc<ControllerCore>, informer: Informer) -> Self {
-        core.own_keys().declare(&informer);
+        let follower = core.own_keys().follow();
         let caches = core.caches_of(&informer);
         // Last, since from here on changes are added to the queue. The feed holds parts of the controller and not the
         // controller itself: the controller owns the subscription, and that would be a cycle.
@@ -47,6 +50,7 @@ impl Opened {
             informer: informer.optional(),
             required: Mutex::new(Some(informer)),
             caches,
+            follower,
             feed: Mutex::new(Some(feed)),
             closed: CancellationToken::new(),
         }
@@ -60,6 +64,11 @@ impl Opened {
     /// Returns the caches this kind waits for.
     pub(crate) fn caches(&self) -> &Caches {
         &self.caches
+    }
+
+    /// Returns the follower of what the share of this process gains.
+    pub(super) fn follower(&self) -> &Follower {
+        &self.follower
     }
 
     /// Returns the token that is cancelled when the use ends.

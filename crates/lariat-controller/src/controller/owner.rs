@@ -27,7 +27,6 @@ use super::core::ControllerCore;
 use super::crew::Crew;
 use super::opened::Opened;
 use super::resyncs::Resyncs;
-use super::shards::Follower;
 use super::slot::Slot;
 use super::sources::Sources;
 use super::worker::{Stopping, work};
@@ -79,8 +78,6 @@ pub(crate) struct Owner {
     workers: JoinSet<()>,
     /// The workers of the present or last use; none before the first.
     crew: Option<Arc<Crew>>,
-    /// Lives until the drain has ended.
-    follower: Option<Follower>,
     resyncs: Resyncs,
     sources: Sources,
     /// Dropped last: from then on the kind may have another owner.
@@ -125,7 +122,6 @@ impl Owner {
             stopping,
             workers: JoinSet::new(),
             crew: None,
-            follower: None,
             resyncs: Resyncs::default(),
             sources: Sources::new(core.gvk()),
             slot: Arc::clone(slot),
@@ -167,7 +163,7 @@ impl Owner {
 
     /// Waits for a use of the kind. Only calls of deregistered handlers are running.
     async fn rest(&mut self) -> Option<State> {
-        (self.crew, self.follower, self.resyncs) = (None, None, Resyncs::default());
+        (self.crew, self.resyncs) = (None, Resyncs::default());
         if self.core.is_working() {
             self.core.set_working(0);
         }
@@ -220,9 +216,6 @@ impl Owner {
 
     /// Waits until this process leads, if only the leader handles the kind. Keys are queued in the meantime.
     async fn stand_by(&mut self, opened: &Arc<Opened>) -> State {
-        if self.follower.is_none() {
-            self.follower = self.core.own_keys().follow();
-        }
         let leads = async {
             if let Some(leadership) = self.core.leadership()
                 && !leadership.acquired().await
@@ -282,7 +275,7 @@ impl Owner {
                 }
                 Some(()) = timer => self.resyncs.replay(&core, opened),
                 () = self.sources.enqueue_next(&core) => {}
-                () = core.enqueue_gains(opened, &mut self.follower) => {}
+                () = core.enqueue_gains(opened) => {}
                 () = caches.read_unread() => {}
                 () = caches.release_held() => {}
                 () = lane_ended(&core) => slot.sweep(),

@@ -205,9 +205,6 @@ impl FactoryBuilder {
     /// controlling owner whose kind has no handlers belong to no member; all members cache them whole. Each member that
     /// joins or leaves costs one list of each kind.
     ///
-    /// With [`Sharding::by_label`](lariat_lease::Sharding::by_label), the value of a label decides in place of the
-    /// owner, and a member watches only the objects that it handles.
-    ///
     /// A process joins when its caches are synced. The other members then stop dequeuing the keys that move, wait for
     /// running calls, and hand the keys over. Only then does the new member process them, all of them, as after a
     /// start. A [`stop`](SharedControllerFactory::stop) lets handlers finish and then leaves, and the keys move
@@ -256,11 +253,8 @@ impl FactoryBuilder {
     #[must_use]
     pub fn build(self) -> SharedControllerFactory {
         let caches = match self.options.shards() {
-            // With a label the watch itself is narrowed to this process's share, so there is nothing to filter.
-            Some(shards) if !shards.has_label() => {
-                self.caches.content_filter(self.options.content_of(shards))
-            }
-            _ => self.caches,
+            Some(shards) => self.caches.content_filter(self.options.content_of(shards)),
+            None => self.caches,
         };
         SharedControllerFactory::new(caches, self.options)
     }

@@ -52,6 +52,6 @@ mod relations_content;
 mod relations_late;
 mod sharding;
 mod sharding_bench;
-mod sharding_label;
+mod sharding_waits;
 mod stopping;
 mod warnings;

@@ -1,9 +1,7 @@
 //! The configuration of a ring.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use super::label::ShardLabel;
 use crate::config::Lease;
 
 /// How long a hand-over waits for running calls by default.
@@ -31,10 +29,6 @@ pub struct Sharding {
     pub(crate) lease: Lease,
     /// The drain timeout.
     pub(crate) drain: Duration,
-    /// The label by which objects are divided; `None` if they are divided by owner.
-    pub(super) label: Option<ShardLabel>,
-    /// Identifies the label and its values; empty without a label.
-    pub(super) division: Arc<str>,
 }
 
 impl Sharding {
@@ -42,12 +36,8 @@ impl Sharding {
     ///
     /// Name, namespace, identity and times are those of the lease.
     pub fn new(lease: Lease) -> Self {
-        Self {
-            lease,
-            drain: DRAIN,
-            label: None,
-            division: Arc::default(),
-        }
+        let drain = DRAIN;
+        Self { lease, drain }
     }
 
     /// Sets how long the hand-over of a key waits for its running call (default: 30 s).
@@ -67,38 +57,6 @@ impl Sharding {
         // Adding a longer time to a clock might overflow.
         let drain = drain.min(YEAR);
         Self { drain, ..self }
-    }
-
-    /// Divides objects by the value of a label (default: by owner).
-    ///
-    /// By owner, every member watches all objects and handles its part. By label, each value belongs to one member,
-    /// with all objects that have it, and a member watches only its own values, so the API server sends each object to
-    /// one member only. Choose many more values than replicas, such as 64 for three, because a value is never split.
-    ///
-    /// When members join or leave, a member lists the values it gains before it handles their objects. Objects of the
-    /// values it loses leave its cache without a call of the handlers.
-    ///
-    /// The program sets the label when it creates an object. Objects without the label, or with another value, are
-    /// handled by no member. An owner and the objects that it controls need the same value. Do not change the label of
-    /// an object: the member of the old value sees a deletion, and the change is not coordinated between the two
-    /// members.
-    ///
-    /// All members should have the same label and values. A member with different ones joins when the others have left.
-    ///
-    /// ```
-    /// use lariat::{Lease, Sharding};
-    ///
-    /// let shards = (0..64).map(|shard| shard.to_string());
-    /// let sharding = Sharding::new(Lease::new("shop-operator")).by_label("example.com/shard", shards);
-    /// # let _ = sharding;
-    /// ```
-    pub fn by_label<V: Into<String>>(self, key: &str, values: impl IntoIterator<Item = V>) -> Self {
-        let label = ShardLabel::new(key, values);
-        Self {
-            division: label.division().into(),
-            label: Some(label),
-            ..self
-        }
     }
 
     /// Returns how long a write of a dropped call may take to arrive.

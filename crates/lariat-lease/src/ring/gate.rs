@@ -1,11 +1,13 @@
 //! Admits the keys of a member's share and tracks the running calls.
 
 use std::collections::BTreeMap;
+use std::mem;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
+use super::gains::Gained;
 use super::share::{ShardKey, Share};
 
 /// Admits the keys of a member's share; clones share one gate.
@@ -38,6 +40,10 @@ struct GateState {
     allowed: Allowed,
     /// The number of running calls of each key that has any.
     under_way: BTreeMap<ShardKey, u32>,
+    /// The keys that were in the share without a break since each follower has looked.
+    kept: BTreeMap<u64, Share>,
+    /// The number of followers so far.
+    followers: u64,
 }
 
 /// The running calls that may continue.
@@ -69,6 +75,8 @@ impl Gate {
                 share: Share::none(),
                 allowed: Allowed::All,
                 under_way: BTreeMap::new(),
+                kept: BTreeMap::new(),
+                followers: 0,
             }),
             share: watch::Sender::new(Share::none()),
             moves: watch::Sender::new(()),
@@ -82,6 +90,9 @@ impl Gate {
     pub(crate) fn set(&self, share: &Share) -> bool {
         let mut state = self.inner.state.lock();
         state.share = share.clone();
+        for kept in state.kept.values_mut() {
+            *kept = kept.and(share);
+        }
         // Another change of the share begins another hand-over, whose calls get the full drain timeout.
         state.allowed = Allowed::All;
         // Share and running calls are compared under one lock, so a call that is admitted by the old share is either
@@ -97,9 +108,39 @@ impl Gate {
         !is_drained
     }
 
+    /// Returns the share.
+    ///
+    /// It is up to date: [`follow`](Self::follow) may show a change a moment later than [`gained`](Self::gained).
+    pub(crate) fn share(&self) -> Share {
+        self.inner.state.lock().share.clone()
+    }
+
     /// Returns a receiver of the share and its changes.
     pub(crate) fn follow(&self) -> watch::Receiver<Share> {
         self.inner.share.subscribe()
+    }
+
+    /// Adds a follower of what the share gains; returns its number.
+    pub(super) fn add_follower(&self) -> u64 {
+        let mut state = self.inner.state.lock();
+        state.followers += 1;
+        let (number, share) = (state.followers, state.share.clone());
+        state.kept.insert(number, share);
+        number
+    }
+
+    /// Removes a follower.
+    pub(super) fn remove_follower(&self, number: u64) {
+        self.inner.state.lock().kept.remove(&number);
+    }
+
+    /// Returns the keys that the share has gained since a follower has looked; none if there are none.
+    pub(super) fn gained(&self, number: u64) -> Option<Gained> {
+        let mut state = self.inner.state.lock();
+        let now = state.share.clone();
+        let kept = state.kept.get_mut(&number).filter(|kept| **kept != now)?;
+        let kept = mem::replace(kept, now.clone());
+        Some(Gained { kept, now })
     }
 
     /// Admits a call for a key if the key is in the share.
@@ -263,5 +304,60 @@ mod tests {
         assert!(permit.revoked().now_or_never().is_some());
         gate.set(&Share::of("me", []));
         assert!(permit.revoked().now_or_never().is_none());
+    }
+
+    fn gained(gate: &Gate, follower: u64) -> Vec<ShardKey> {
+        let gained = gate.gained(follower);
+        keys()
+            .filter(|key| gained.as_ref().is_some_and(|gained| gained.holds(*key)))
+            .collect()
+    }
+
+    fn keys() -> impl Iterator<Item = ShardKey> {
+        (0..60).map(|number| key(&number.to_string()))
+    }
+
+    fn held_by(share: &Share) -> Vec<ShardKey> {
+        keys().filter(|key| share.holds(*key)).collect()
+    }
+
+    #[test]
+    fn a_share_gains_what_it_did_not_hold() {
+        let (gate, alone, both) = (Gate::new(), Share::of("me", []), Share::of("me", ["b"]));
+        let follower = gate.add_follower();
+        assert!(gate.gained(follower).is_none());
+        gate.set(&both);
+        assert_eq!(gained(&gate, follower), held_by(&both));
+        assert!(gate.gained(follower).is_none(), "once");
+        gate.set(&alone);
+        assert_eq!(gained(&gate, follower), held_by(&Share::of("b", ["me"])));
+        gate.set(&both);
+        assert!(gate.gained(follower).is_none(), "it lost some");
+        let later = gate.add_follower();
+        assert!(gate.gained(later).is_none(), "it knows the present share");
+    }
+
+    #[test]
+    fn keys_that_leave_and_return_between_two_looks_are_gained() {
+        let (gate, alone) = (Gate::new(), Share::of("me", []));
+        gate.set(&alone);
+        let follower = gate.add_follower();
+        gate.set(&Share::of("me", ["b"]));
+        gate.set(&alone);
+        assert_eq!(gained(&gate, follower), held_by(&Share::of("b", ["me"])));
+        gate.set(&Share::none());
+        gate.set(&alone);
+        assert_eq!(gained(&gate, follower), keys().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn end_of_one_follower_leaves_another_registered() {
+        let gate = Gate::new();
+        let old = gate.add_follower();
+        let new = gate.add_follower();
+        gate.set(&Share::of("me", []));
+        gate.remove_follower(old);
+        assert!(gate.gained(old).is_none());
+        assert_eq!(gained(&gate, new).len(), 60);
     }
 }

@@ -29,8 +29,6 @@ pub(super) struct OwnLease<'a> {
     pub(super) namespace: &'a str,
     /// The holder identity of this process.
     pub(super) identity: Arc<str>,
-    /// How the member divides objects; empty if by owner.
-    division: &'a str,
     /// The lease as the server last stored it; `None` before it is created.
     known: Option<Object>,
     /// Logs refused requests once.
@@ -58,7 +56,6 @@ impl<'a> OwnLease<'a> {
         name: Arc<str>,
         namespace: &'a str,
         identity: Arc<str>,
-        division: &'a str,
     ) -> Self {
         Self {
             api,
@@ -66,7 +63,6 @@ impl<'a> OwnLease<'a> {
             name,
             namespace,
             identity,
-            division,
             known: None,
             refusals: Refusals::default(),
             slow: 0,
@@ -127,8 +123,8 @@ impl<'a> OwnLease<'a> {
     /// Creates the lease; returns when the request was sent, and its answer.
     async fn create(&self) -> (Instant, Answer) {
         let record = Record::new(&self.identity, self.config.seconds(), moment().wall);
-        let unlabelled = record.create(&self.name, self.namespace);
-        let lease = labelled(unlabelled, &self.config.name, self.division);
+        let lease = record.create(&self.name, self.namespace);
+        let lease = labelled(lease, &self.config.name);
         let sent = Instant::now();
         let params = PostParams::default();
         let created = self.api.create(&params, &lease);

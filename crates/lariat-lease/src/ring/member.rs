@@ -8,7 +8,6 @@ use kube::Client;
 use kube::api::Api;
 
 use super::config::Sharding;
-use super::label::ShardLabel;
 use super::shards::Shards;
 use super::term::{Membership, Term};
 use crate::config::{own_identity, own_namespace};
@@ -54,8 +53,8 @@ impl RingMember {
     ///
     /// # Errors
     ///
-    /// If the configuration is invalid (see [`Lease::validate`](crate::Lease::validate)), if the name of the ring is
-    /// longer than 54 characters, or if the [label](Sharding::by_label) or one of its values is invalid.
+    /// If the configuration is invalid (see [`Lease::validate`](crate::Lease::validate)), or if the name of the ring
+    /// is longer than 54 characters.
     pub fn new(client: Client, config: Sharding) -> Result<Self, LeaseError> {
         let lease = &config.lease;
         lease.validate()?;
@@ -67,10 +66,6 @@ impl RingMember {
                     .to_owned(),
             });
         }
-        if let Some(Err(reason)) = config.label.as_ref().map(ShardLabel::check) {
-            let lease = lease.name.clone();
-            return Err(LeaseError::Invalid { lease, reason });
-        }
         let namespace = lease
             .namespace
             .clone()
@@ -81,7 +76,7 @@ impl RingMember {
         Ok(Self {
             membership: Membership {
                 api: Api::namespaced(client, &namespace),
-                shards: Shards::new(leadership.clone(), config.label.clone()),
+                shards: Shards::new(leadership.clone()),
                 leadership,
                 config,
             },

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use k8s_openapi::api::coordination::v1::Lease as Object;
 use tokio::time::Instant;
 
-use super::record::{acks_of, division_of};
+use super::record::acks_of;
 use crate::record::Record;
 
 /// The other members of a ring, by their leases on the server.
@@ -18,8 +18,6 @@ use crate::record::Record;
 pub(crate) struct Members {
     /// The name of this member's lease.
     me: Arc<str>,
-    /// How this member divides objects.
-    division: Arc<str>,
     /// The other members, by the names of their leases.
     others: BTreeMap<Arc<str>, Other>,
 }
@@ -35,8 +33,6 @@ struct Other {
     at: Instant,
     /// The members to which it has handed over their keys.
     acks: BTreeSet<Arc<str>>,
-    /// How it divides objects.
-    division: Arc<str>,
     /// When the lease was noticed to be missing although it was not released.
     missing: Option<Instant>,
 }
@@ -47,7 +43,6 @@ impl Other {
         Self {
             record: Record::of(&object),
             acks: acks_of(&object),
-            division: division_of(&object).into(),
             object,
             at: now,
             missing: None,
@@ -62,10 +57,9 @@ impl Other {
 
 impl Members {
     /// Creates the view of a member that has seen no other.
-    pub(crate) fn new(me: Arc<str>, division: &Arc<str>) -> Self {
+    pub(crate) fn new(me: Arc<str>) -> Self {
         Self {
             me,
-            division: Arc::clone(division),
             others: BTreeMap::new(),
         }
     }
@@ -154,21 +148,14 @@ impl Members {
     }
 
     /// Returns the names of the other members' leases, in order.
-    ///
-    /// Members that divide objects in another way are left out: they get no keys while this process is a member.
     pub(crate) fn others(&self) -> impl Iterator<Item = &Arc<str>> {
-        let same = self.others.iter();
-        same.filter(|(_, other)| other.division == self.division)
-            .map(|(name, _)| name)
+        self.others.keys()
     }
 
     /// Returns whether all other members have handed over the keys of this one.
-    ///
-    /// Members that divide objects in another way never do. Their keys are free when they have left.
     pub(crate) fn all_acked(&self) -> bool {
-        let acked =
-            |other: &Other| other.division == self.division && other.acks.contains(&self.me);
-        self.others.values().all(acked)
+        let mut others = self.others.values();
+        others.all(|other| other.acks.contains(&self.me))
     }
 
     /// Returns whether this member may acknowledge others.

@@ -27,8 +27,8 @@
 //! calls, and [`Shards`] is what the rest of the program sees.
 
 mod config;
+mod gains;
 mod gate;
-mod label;
 mod lease;
 mod member;
 mod members;
@@ -39,7 +39,8 @@ mod share;
 mod term;
 
 pub use config::Sharding;
+pub use gains::{Gained, Gains};
 pub use gate::Permit;
 pub use member::RingMember;
-pub use shards::{Shards, WantedValues};
+pub use shards::Shards;
 pub use share::{ShardKey, Share};

@@ -13,18 +13,6 @@ pub(crate) const RING: &str = "lariat.dev/ring";
 /// The annotation with the members to which the holder has handed over their keys.
 pub(crate) const ACKS: &str = "lariat.dev/ring-acks";
 
-/// The annotation with the label and values by which the holder divides objects.
-///
-/// It is absent if the holder divides them by owner.
-pub(crate) const DIVISION: &str = "lariat.dev/ring-division";
-
-/// Returns how the lease's holder divides objects; empty if by owner.
-pub(crate) fn division_of(object: &Object) -> &str {
-    let annotations = object.metadata.annotations.as_ref();
-    let text = annotations.and_then(|annotations| annotations.get(DIVISION));
-    text.map_or("", String::as_str)
-}
-
 /// Returns the members to which the lease's holder has handed over their keys.
 pub(crate) fn acks_of(object: &Object) -> BTreeSet<Arc<str>> {
     let annotations = object.metadata.annotations.as_ref();
@@ -36,14 +24,10 @@ pub(crate) fn acks_of(object: &Object) -> BTreeSet<Arc<str>> {
         .collect()
 }
 
-/// Adds the ring's label, and how the holder divides objects, to a new lease.
-pub(crate) fn labelled(mut object: Object, ring: &str, division: &str) -> Object {
+/// Adds the ring's label to a new lease.
+pub(crate) fn labelled(mut object: Object, ring: &str) -> Object {
     let label = (RING.to_owned(), ring.to_owned());
     object.metadata.labels = Some(BTreeMap::from([label]));
-    if !division.is_empty() {
-        let annotations = object.metadata.annotations.get_or_insert_default();
-        annotations.insert(DIVISION.to_owned(), division.to_owned());
-    }
     object
 }
 

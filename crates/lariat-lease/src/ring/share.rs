@@ -1,7 +1,6 @@
 //! Assigns keys to members by rendezvous hashing.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::Arc;
 
 use lariat_core::{FNV_OFFSET, Gvk, ObjectKey, ObjectMetadata, fnv1a};
@@ -52,13 +51,6 @@ impl ShardKey {
         Self::of(group, owner.kind(), namespace, owner.name())
     }
 
-    /// Returns the hash of a label's value.
-    ///
-    /// See [division by label](crate::Sharding::by_label).
-    pub(super) fn of_label(key: &str, value: &str) -> Self {
-        Self::of("", "", key, value)
-    }
-
     /// Returns the hash of four parts.
     fn of(group: &str, kind: &str, namespace: &str, name: &str) -> Self {
         let parts = [group, kind, namespace, name];
@@ -66,12 +58,6 @@ impl ShardKey {
             // No name contains the separator, so different parts cannot give the same text.
             fnv1a(fnv1a(hash, part.as_bytes()), b"/")
         })))
-    }
-}
-
-impl fmt::LowerHex for ShardKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::LowerHex::fmt(&self.0, f)
     }
 }
 
@@ -94,8 +80,6 @@ pub struct Share {
     me: Option<u64>,
     /// The hashes of the other members' names.
     others: Arc<[u64]>,
-    /// The keys to which the share is limited; `None` for no limit.
-    within: Option<Arc<BTreeSet<ShardKey>>>,
 }
 
 impl Share {
@@ -105,26 +89,22 @@ impl Share {
         Self {
             me: None,
             others: Arc::default(),
-            within: None,
         }
     }
 
     /// Returns the share of a member, from its name and the names of the others.
     #[must_use]
     pub fn of<'a>(me: &str, others: impl IntoIterator<Item = &'a str>) -> Self {
-        Self {
-            me: Some(hash_of(me)),
-            others: others.into_iter().map(hash_of).collect(),
-            within: None,
-        }
+        let me = Some(hash_of(me));
+        Self::new(me, others.into_iter().map(hash_of))
     }
 
-    /// Limits the share to some keys.
-    pub(super) fn within(self, keys: Arc<BTreeSet<ShardKey>>) -> Self {
-        Self {
-            within: Some(keys),
-            ..self
-        }
+    /// Returns the share of a member, from its hash and the hashes of the others.
+    fn new(me: Option<u64>, others: impl Iterator<Item = u64>) -> Self {
+        // In order and without repetition, so that equal shares are equal values.
+        let others: BTreeSet<u64> = others.collect();
+        let others = others.into_iter().collect();
+        Self { me, others }
     }
 
     /// Returns whether a key belongs to the share.
@@ -133,25 +113,28 @@ impl Share {
         let Some(me) = self.me else {
             return false;
         };
-        if self
-            .within
-            .as_ref()
-            .is_some_and(|keys| !keys.contains(&key))
-        {
-            return false;
-        }
         // On a tie, which has a probability of one in 2^64, neither member holds the key: two holders would be worse.
         let mine = mixed(me ^ key.0);
         self.others.iter().all(|other| mixed(other ^ key.0) < mine)
     }
 
     /// Returns whether another share of the same member holds every key of this one.
-    ///
-    /// Limits to some keys are not considered.
     pub(super) fn is_within(&self, other: &Self) -> bool {
         // A member loses keys to members that join, and only to those.
         let others = || other.others.iter().all(|each| self.others.contains(each));
         self.me.is_none() || self.me == other.me && others()
+    }
+
+    /// Returns the share of the keys that both shares hold.
+    ///
+    /// It is empty if the shares belong to different members.
+    pub(super) fn and(&self, other: &Self) -> Self {
+        if !self.is_of_member_of(other) {
+            return Self::none();
+        }
+        // A member holds a key that is its own beside each other member.
+        let others = self.others.iter().chain(&*other.others);
+        Self::new(self.me, others.copied())
     }
 
     /// Returns whether two shares belong to the same member.
@@ -231,6 +214,27 @@ mod tests {
             moved += u32::from(is != was);
         }
         assert!(moved.abs_diff(KEYS / 4) < KEYS / 40, "{moved} keys moved");
+    }
+
+    #[test]
+    fn keys_of_two_shares_are_those_that_both_hold() {
+        let (ab, ac) = (Share::of("a", ["b"]), Share::of("a", ["c"]));
+        let both = ab.and(&ac);
+        let is_both = |key| ab.holds(key) && ac.holds(key);
+        assert!((0..100).map(key).all(|key| both.holds(key) == is_both(key)));
+        assert_eq!(both, Share::of("a", ["c", "b"]));
+        assert_eq!(both.and(&ab), both);
+        assert_eq!(ab.and(&Share::of("b", ["a"])), Share::none());
+        assert_eq!(ab.and(&Share::none()), Share::none());
+    }
+
+    #[test]
+    fn a_share_is_within_another_of_its_member_with_fewer_others() {
+        let (few, many) = (Share::of("a", ["b"]), Share::of("a", ["b", "c"]));
+        assert!(many.is_within(&few) && few.is_within(&few));
+        assert!(!few.is_within(&many));
+        assert!(!many.is_within(&Share::of("d", ["b"])));
+        assert!(Share::none().is_within(&many));
     }
 
     #[test]

@@ -97,10 +97,9 @@ impl<'a> Term<'a> {
                 Arc::clone(&name),
                 leadership.namespace(),
                 identity,
-                &member.config.division,
             ),
             member,
-            members: Members::new(name, &member.config.division),
+            members: Members::new(name),
             share: Share::none(),
             counted: BTreeSet::new(),
             acked: BTreeSet::new(),
@@ -141,7 +140,7 @@ impl<'a> Term<'a> {
         }
         self.has_listed = false;
         // Observations from before the lease existed are worthless: they do not show who joined at the same time.
-        self.members = Members::new(Arc::clone(&self.lease.name), &self.member.config.division);
+        self.members = Members::new(Arc::clone(&self.lease.name));
         // The list begins after the lease was created. So of two members that join at the same time, at least one sees
         // the other.
         let (_observer, mut observations) = self.observe();
