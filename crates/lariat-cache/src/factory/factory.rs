@@ -342,7 +342,7 @@ impl SharedCacheFactory {
     /// | `name` | keyed by | bound |
     /// |---|---|---|
     /// | `cached objects` | object key | objects of the kind (the table for reads by key beside the tree for lists) |
-    /// | `own writes` | object key, and uid for deletions | 1,024, or twice the writes of the last minute and of the time since a list in progress began |
+    /// | `own writes` | object key, and uid for deletions | 1,024, or twice the writes of the last minute (deletions: up to eleven, while watches are reopened) and of the time since a list in progress began |
     /// | `collections` | namespace | selected namespaces, or one |
     /// | `label indexes` | label | 8 |
     /// | `indexed objects` | object, in each index of a label or function | objects of the kind, times indexes |

@@ -174,7 +174,7 @@ impl Reflector {
             self.silence_limit.bookmarked();
             let store = self.publisher.store();
             // During an initial list there is nothing to list again.
-            let hides = store.watch_progressed(self.reading.namespace.as_deref());
+            let hides = store.must_list(self.reading.namespace.as_deref());
             cursor.is_reread |= hides && cursor.loading.is_none();
             stream.set_silence_limit(self.silence_limit.for_timeout(cursor.timeout));
         }

@@ -15,14 +15,6 @@ pub(crate) enum Delta {
     Deleted(RawObject),
 }
 
-impl Delta {
-    pub(super) fn key(&self) -> &ObjectKey {
-        match self {
-            Self::Present(object) | Self::Deleted(object) => object.key(),
-        }
-    }
-}
-
 /// How much of each object a reflector reads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Content {

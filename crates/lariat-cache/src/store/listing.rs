@@ -7,7 +7,8 @@ use lariat_core::{ObjectKey, RawObject, ResourceVersion, Scan};
 use super::change::{Change, Content};
 use super::object::CachedObject;
 use super::objects::Indexing;
-use super::writer::{Kept, Writer, Writing, is_same_state};
+use super::table::{Age, Effect, Event};
+use super::writer::{Kept, Writer, Writing};
 
 /// A list in progress; its end deletes the objects that it did not contain.
 ///
@@ -78,14 +79,16 @@ impl Listing {
             return false;
         }
         // Under the lock: repacking replaces objects under it, and a mark on a replaced object would be lost.
-        let writing = store.writing();
+        let mut writing = store.writing();
         let known = writing.known(key).filter(|known| {
             scan.is_state(known.uid(), known.version())
                 && known.has_content() == store.wants_content(self.content, known)
         });
-        known
-            .inspect(|known| known.mark_listed(self.mark))
-            .is_some()
+        if let Some(known) = &known {
+            known.mark_listed(self.mark);
+            writing.confirm(known);
+        }
+        known.is_some()
     }
 
     /// Applies the objects of a page.
@@ -105,35 +108,32 @@ impl Listing {
 
     /// Ends the list: deletes the objects it did not contain, unless this process wrote them since.
     pub(super) fn end(&self, mut writing: Writing<'_>, version: &ResourceVersion) -> Vec<Change> {
-        let is_deleted = |writer: &Writer, object: &CachedObject| {
-            object.listed_by() != self.mark
-                && self.covers(object.key())
-                && !writer.own.is_after(object, self.begun, version)
-        };
-        // Objects that have no mark, although the list covers them, do not exist any more.
-        writing.remove_where(is_deleted);
-        // The list shows all writes that were answered before it began, so they need no fence any more.
+        // Objects that have no mark, although the list covers them.
+        writing.remove_where(|writer: &Writer, object: &CachedObject| {
+            let is_missing = object.listed_by() != self.mark && self.covers(object.key());
+            is_missing.then(|| writer.own.missing(self.begun, version, object))
+        });
+        // The list shows all writes that were answered before it began.
         let own = &mut writing.writer.own;
         own.end_listing(self.begun, |key| self.covers(key));
         writing.writer.reached.end(self.namespace.as_ref(), version);
         writing.finish()
     }
 
-    /// Applies an object of a page; an object in the cached state is kept.
+    /// Applies an object of a page.
     fn put(&self, writing: &mut Writing<'_>, object: RawObject) {
         let known = writing.known(object.key().as_str());
-        // The list may have been read before a write of this process that the store contains already.
-        if writing.writer.own.outdates_listed(self.begun, &object) {
+        let event = self.event(writing, &object, known.as_deref());
+        let effect = writing.step(event, &object, known.as_deref());
+        if effect == Effect::Ignored {
+            // The list may have been read before a write of this process that the store contains already.
             return self.mention(known);
         }
-        let is_other_state = known
-            .as_ref()
-            .is_some_and(|known| self.shows_other(writing, known, &object));
         let new = writing.listed(object, self.content);
         // Before it is inserted: the end of the list must find the mark on any object that was listed.
         new.mark_listed(self.mark);
         match known {
-            Some(known) if is_same_state(&known, &new) && !is_other_state => {
+            Some(known) if effect == Effect::Noted => {
                 match (known.has_content(), new.has_content()) {
                     // Indexes that read content index it now.
                     (false, true) => writing.put_new(new),
@@ -147,6 +147,25 @@ impl Listing {
                 writing.publish(known, &new, self.initial);
                 writing.put_new(new);
             }
+        }
+    }
+
+    /// Returns the event of a listed object.
+    fn event(
+        &self,
+        writing: &mut Writing<'_>,
+        object: &RawObject,
+        known: Option<&CachedObject>,
+    ) -> Event {
+        let event = writing.writer.own.listed(self.begun, object, known);
+        match (event, known) {
+            // The version was given to two states.
+            (Event::Listed(Age::Same, view), Some(known))
+                if self.shows_other(writing, known, object) =>
+            {
+                Event::Listed(Age::Unordered, view)
+            }
+            (event, _) => event,
         }
     }
 

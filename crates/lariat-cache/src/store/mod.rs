@@ -3,8 +3,9 @@
 //! The path of a change:
 //!
 //! 1. `raw_store`: `apply` takes the deltas of a watch, `wrote` and `deleted` the answers to own writes.
-//! 2. `writer`: one writer at a time drops states that are older than the cached one.
-//! 3. `own`: drops states that are older than what this process wrote.
+//! 2. `writer` and `own`: one writer at a time finds out which event this is, compared with the cached state and with
+//!    what this process has written.
+//! 3. `table`: decides what the event changes.
 //! 4. `object` and `body`: create the new state; it is packed later.
 //! 5. `objects`: insert it by key, where readers see it at once, and then for lists: in order (`tree`) and into the
 //!    indexes (`index`), in batches.
@@ -19,6 +20,7 @@ mod writer;
 
 mod own;
 mod reached;
+mod table;
 
 mod objects;
 mod tree;

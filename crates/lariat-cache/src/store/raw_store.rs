@@ -213,7 +213,7 @@ impl Store {
 
     /// Returns the versions of own writes that no list and no watch has reported yet.
     pub(crate) fn unconfirmed(&self) -> HashMap<ObjectKey, ResourceVersion> {
-        self.kept.writer.lock().unconfirmed()
+        self.kept.writer.lock().own.versions()
     }
 
     /// Returns the sizes of the tables, indexes and own writes.
@@ -222,8 +222,8 @@ impl Store {
     pub(crate) fn table_sizes(&self) -> impl Iterator<Item = TableSize> + use<> {
         // Locked, so that table and tree contain the same objects.
         let writer = self.kept.writer.lock();
-        let (writes, most_writes) = writer.own_writes();
-        let collections = writer.collections();
+        let (writes, most_writes) = (writer.own.len(), writer.own.most());
+        let collections = writer.reached.len();
         let (waiting, most_waiting) = writer.codec.waiting();
         // Until a selection is known, one collection is read.
         let most_collections = writer
@@ -340,12 +340,12 @@ impl Store {
         self.kept.writer.lock().watch_opened(namespace)
     }
 
-    /// Records that the watch of a namespace, or of all, received a bookmark.
+    /// Returns whether a list of a namespace, or of all, is needed, as [`watch_opened`](Self::watch_opened) does.
     ///
-    /// Returns whether a list is needed, as [`watch_opened`](Self::watch_opened) does.
+    /// To be asked at each bookmark.
     #[must_use]
-    pub(crate) fn watch_progressed(&self, namespace: Option<&str>) -> bool {
-        self.kept.writer.lock().watch_progressed(namespace)
+    pub(crate) fn must_list(&self, namespace: Option<&str>) -> bool {
+        self.kept.writer.lock().must_list(namespace)
     }
 
     /// Removes every object outside a selection.

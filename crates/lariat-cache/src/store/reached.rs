@@ -4,7 +4,6 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use lariat_core::{ObjectKey, ObjectMetadata, ResourceVersion};
-use tokio::time::Instant;
 
 /// The versions of a store's collections: an object that is missing at a version was deleted before.
 #[derive(Debug, Default)]
@@ -21,8 +20,6 @@ struct Collection {
     ///
     /// Deletions that a watch reports meanwhile do not make the store complete.
     listing: Option<u64>,
-    /// When the last watch event arrived; updated only while a deletion is remembered.
-    last_event: Option<Instant>,
 }
 
 impl Reached {
@@ -37,7 +34,6 @@ impl Reached {
                 namespace: namespace.cloned(),
                 version: None,
                 listing: Some(begun),
-                last_event: None,
             });
         };
         known.listing = Some(begun);
@@ -78,33 +74,6 @@ impl Reached {
         {
             *version = last.version().clone();
         }
-    }
-
-    /// Records that a watch event of a key arrived.
-    pub(super) fn event_arrived(&mut self, key: &ObjectKey) {
-        let known = self.0.iter_mut().find(|each| each.holds(key));
-        if let Some(known) = known {
-            known.last_event = Some(Instant::now());
-        }
-    }
-
-    /// Records that the watch of a namespace, or of all, received a bookmark.
-    pub(super) fn progressed(&mut self, namespace: Option<&str>) {
-        if let Some(known) = self.of(namespace) {
-            known.last_event = Some(Instant::now());
-        }
-    }
-
-    /// Returns when the last event of the watch of a namespace, or of all, arrived.
-    ///
-    /// Only events that arrived while a deletion was remembered count.
-    pub(super) fn last_event(&mut self, namespace: Option<&str>) -> Option<Instant> {
-        self.of(namespace)?.last_event
-    }
-
-    fn of(&mut self, namespace: Option<&str>) -> Option<&mut Collection> {
-        let mut all = self.0.iter_mut();
-        all.find(|each| each.namespace.as_deref() == namespace)
     }
 
     /// Returns whether a list in progress may be older than a write of a key.

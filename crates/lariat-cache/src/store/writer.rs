@@ -1,16 +1,11 @@
 //! The writer: applies watch events and own writes to a store.
 //!
-//! All writes go through [`Writing`], which holds the lock of writers. A state that arrives is applied unless the store
-//! has a later one. Versions of a kind are compared as numbers, across objects: a deleted object and its successor of
-//! the same name have different uids, and the versions of the successor are greater. If two versions cannot be
-//! compared, the state that arrived last wins, because a watch sends states in order. See [`Listing`](super::Listing)
-//! for lists.
+//! All writes go through [`Writing`], which holds the lock of writers. What an event changes is decided by the transition
+//! table ([`table`]); see [`Listing`](super::Listing) for lists.
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
-use hashbrown::HashMap;
-use lariat_core::{ObjectKey, ObjectMetadata, RawObject, ResourceVersion, Uid};
+use lariat_core::{ObjectKey, ObjectMetadata, RawObject, Uid};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::body::Codec;
@@ -20,6 +15,7 @@ use super::object::CachedObject;
 use super::objects::{CHUNK, Edit, Indexing, Objects};
 use super::own::OwnWrites;
 use super::reached::Reached;
+use super::table::{self, Age, Effect, Event, View, Which};
 use crate::content_filter::KindFilter;
 use crate::selection::Selection;
 use crate::transform::metadata_of;
@@ -39,21 +35,6 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Returns how many own writes are remembered, and the upper bound.
-    pub(super) fn own_writes(&self) -> (usize, usize) {
-        (self.own.len(), self.own.most())
-    }
-
-    /// Returns the versions of own writes that no list and no watch has reported yet.
-    pub(super) fn unconfirmed(&self) -> HashMap<ObjectKey, ResourceVersion> {
-        self.own.versions()
-    }
-
-    /// Returns how many collections are read.
-    pub(super) fn collections(&self) -> usize {
-        self.reached.len()
-    }
-
     /// Returns how many namespaces are read one by one, if that is known.
     pub(super) fn namespaces(&self) -> Option<usize> {
         let selection = self.selection.as_ref();
@@ -65,18 +46,13 @@ impl Writer {
     /// Returns whether a list is needed instead, because an object may exist whose states were dropped.
     #[must_use]
     pub(super) fn watch_opened(&mut self, namespace: Option<&str>) -> bool {
-        let last_event = self.reached.last_event(namespace);
-        let covers = covers(namespace);
-        self.own.watch_opened(last_event, &self.reached, covers)
+        self.own.watch_opened(covers(namespace))
     }
 
-    /// Records that the watch of a namespace, or of all, received a bookmark.
-    ///
-    /// Returns whether a list is needed, as [`watch_opened`](Self::watch_opened) does.
+    /// Returns whether a list of a namespace, or of all, is needed, as [`watch_opened`](Self::watch_opened) does.
     #[must_use]
-    pub(super) fn watch_progressed(&mut self, namespace: Option<&str>) -> bool {
-        self.reached.progressed(namespace);
-        self.own.hides(covers(namespace))
+    pub(super) fn must_list(&self, namespace: Option<&str>) -> bool {
+        self.own.must_list(covers(namespace))
     }
 }
 
@@ -135,11 +111,6 @@ impl Writing<'_> {
     /// Applies the deltas of a watch, in order.
     pub(super) fn apply(mut self, deltas: Vec<Delta>, content: Content) -> Vec<Change> {
         self.changes.reserve(deltas.len());
-        let writer = &mut *self.writer;
-        // All deltas of a batch are of one collection, so the first key finds it.
-        if let Some(first) = deltas.first().filter(|_| writer.own.has_deleted()) {
-            writer.reached.event_arrived(first.key());
-        }
         for delta in deltas {
             match delta {
                 Delta::Present(object) => self.put_watched(object, content),
@@ -152,42 +123,20 @@ impl Writing<'_> {
     /// Applies the answer to a write of this process, before the watch reports it.
     pub(super) fn wrote(mut self, object: RawObject, content: Content, sent: u64) -> Vec<Change> {
         let known = self.known(object.key().as_str());
-        // If versions cannot be compared, the watch may be ahead of this answer, and will show the write in any case.
-        let unknowable = |known: &CachedObject| object.version().compare(known.version()).is_none();
-        // The watch has passed the answer's version and there is no object: it was deleted before the answer came.
-        let has_ended = known.is_none() && self.writer.reached.includes(&object);
-        if has_ended || known.as_deref().is_some_and(unknowable) {
-            return Vec::new();
-        }
-        // An answer may also be older than a later write of this process, or than a deletion of the name.
-        if !self.writer.own.outdates_answer(&object, sent) {
-            self.put_newer(object, content);
-        }
-        // If the watch was ahead, nothing was changed, and there is nothing to remember.
-        let writer = &mut *self.writer;
-        for change in &self.changes {
-            if let Change::Added { object, .. } | Change::Updated { new: object, .. } = change {
-                writer.own.wrote(object, &writer.reached);
-            }
-        }
+        let Writer { own, reached, .. } = &*self.writer;
+        let age = own.answered(&object, known.as_deref(), reached, sent);
+        self.put_arrived(Event::Written(age), known, object, content);
         self.finish()
     }
 
     /// Applies the answer to a write after which an object is no longer selected.
     pub(super) fn left(mut self, object: &ObjectMetadata) -> Vec<Change> {
         let known = self.known(object.key().as_str());
-        let writer = &mut *self.writer;
-        // The watch may be ahead of the answer, and the object selected again.
-        let is_behind = match &known {
-            Some(known) => !is_at_most(known.version(), object.version()),
-            None => writer.reached.includes(object),
-        };
-        // An older answer must not remove a newer state.
-        if is_behind || writer.own.outdates(object) {
-            return Vec::new();
-        }
-        writer.own.left(object, &writer.reached);
-        self.remove_known(known)
+        let Writer { own, reached, .. } = &*self.writer;
+        // The order of requests does not matter: the object is not shown in either case.
+        let age = own.answered(object, known.as_deref(), reached, u64::MAX);
+        self.remove_by(Event::Left(age), object, known);
+        self.finish()
     }
 
     /// Applies a deletion by this process, before the watch reports it.
@@ -199,21 +148,20 @@ impl Writing<'_> {
         sent: u64,
     ) -> Vec<Change> {
         let known = self.known(key.as_str());
-        let writer = &mut *self.writer;
-        writer.own.deletion_sent(key, sent);
+        let Writer { own, reached, .. } = &mut *self.writer;
         // Even if the object is not cached: a list in progress or the watch may still report it.
-        writer.own.deleted(key, uid, &writer.reached);
+        own.deleted(key, uid, sent, reached);
         // An object that appeared after the deletion was sent may be the successor and stays; one from before is
         // deleted.
-        let is_over = |known: &Arc<CachedObject>| known.uid() == uid || before == Some(known.uid());
-        let known = known.filter(is_over);
-        if let Some(known) = &known {
-            // Two fences. By uid, against late states of this object; by version, against late states of earlier
-            // objects of the same name, whose uids are unknown here.
-            writer.own.deleted(key, known.uid(), &writer.reached);
-            writer.own.left(known, &writer.reached);
+        let is_over =
+            |known: &&Arc<CachedObject>| known.uid() == uid || before == Some(known.uid());
+        if let Some(over) = known.as_ref().filter(is_over).cloned() {
+            // By uid, against late states of this object; the table goes by version, against late states of earlier
+            // objects of the name, whose uids are unknown here.
+            own.deleted(key, over.uid(), sent, reached);
+            self.remove_by(Event::Deleted(Which::Cached), &over, known);
         }
-        self.remove_known(known)
+        self.finish()
     }
 
     /// Removes every object outside a selection.
@@ -223,7 +171,7 @@ impl Writing<'_> {
             // The reached version was complete for the previous selection only.
             self.writer.reached.forget();
         }
-        self.remove_where(|_, object| !selection.may_match(object));
+        self.remove_where(|_, object| (!selection.may_match(object)).then_some(Event::Deselected));
         self.finish()
     }
 
@@ -238,24 +186,56 @@ impl Writing<'_> {
         self.store.objects.get(key)
     }
 
-    fn put_watched(&mut self, object: RawObject, content: Content) {
-        if !self.writer.own.outdates(&object) {
-            self.put_newer(object, content);
+    /// Makes the transition that an event leads to; returns what is to be done with the cache.
+    ///
+    /// `object` has the name, and the version in which an answered write has left the object.
+    pub(super) fn step(
+        &mut self,
+        event: Event,
+        object: &ObjectMetadata,
+        known: Option<&CachedObject>,
+    ) -> Effect {
+        let Writer { own, reached, .. } = &mut *self.writer;
+        let (key, version) = (object.key(), object.version());
+        let state = own.state(key, known);
+        let (next, effect) = table::next(state, event);
+        if effect == Effect::Ignored {
+            return effect;
         }
+        if event.is_answer() {
+            own.remember(key, version, reached);
+        } else if state.is_remembered() && !next.is_remembered() {
+            own.forget(key);
+        }
+        effect
     }
 
-    /// Applies a state, unless a later one is cached.
-    fn put_newer(&mut self, object: RawObject, content: Content) {
+    /// Notes that a list contains an object in its cached state.
+    pub(super) fn confirm(&mut self, known: &CachedObject) {
+        self.step(Event::Listed(Age::Same, View::Contains), known, Some(known));
+    }
+
+    fn put_watched(&mut self, object: RawObject, content: Content) {
         let known = self.known(object.key().as_str());
-        let stale = known.as_ref().is_some_and(|known| is_stale(known, &object));
-        // An answer may have been read as metadata just before content was requested.
-        let completes = known.as_ref().is_some_and(|known| {
-            !known.has_content()
-                && is_same_state(known, &object)
-                && self.store.wants_content(content, &object)
-        });
-        // The same version may arrive twice: first with metadata, then with content.
-        if stale && !completes {
+        let event = self.writer.own.watched(&object, known.as_deref());
+        self.put_arrived(event, known, object, content);
+    }
+
+    /// Applies a state of a watch or an answer, if the table says so.
+    fn put_arrived(
+        &mut self,
+        event: Event,
+        known: Option<Arc<CachedObject>>,
+        object: RawObject,
+        content: Content,
+    ) {
+        let is_put = self.step(event, &object, known.as_deref()) == Effect::Put;
+        // The same version may arrive twice: first with metadata, as an answer that was read just before content was
+        // requested, then with content.
+        let completes = event.is_same()
+            && known.as_ref().is_some_and(|known| !known.has_content())
+            && self.store.wants_content(content, &object);
+        if !is_put && !completes {
             return;
         }
         let new = self.arrived(object, content);
@@ -265,7 +245,7 @@ impl Writing<'_> {
             new.mark_listed(known.listed_by());
         }
         // Content alone is no change: subscribers have received this version.
-        if !completes {
+        if is_put {
             self.publish(known, &new, false);
         }
         self.put_new(new);
@@ -338,36 +318,42 @@ impl Writing<'_> {
     fn remove_watched(&mut self, last: RawObject, content: Content) {
         self.writer.reached.ended(&last);
         let known = self.known(last.key().as_str());
-        let is_selected_again = self.writer.own.outdates_end(&last);
-        // A deletion that is reported a second time must not remove the successor of the object.
-        if is_selected_again || known.is_none_or(|known| known.uid() != last.uid()) {
-            return;
+        let event = self.writer.own.ended(&last, known.as_deref());
+        if self.step(event, &last, known.as_deref()) == Effect::Removed {
+            // The last state is published but not stored, so it is not packed.
+            let (last, partial) = self.kept(last, content);
+            let last = CachedObject::plain(last, partial, self.writer.codec.retains());
+            self.remove(Arc::new(last));
         }
-        // The last state is published but not stored, so it is not packed.
-        let (last, partial) = self.kept(last, content);
-        let last = CachedObject::plain(last, partial, self.writer.codec.retains());
-        self.remove(Arc::new(last));
     }
 
-    fn remove_known(mut self, known: Option<Arc<CachedObject>>) -> Vec<Change> {
-        if let Some(last) = known {
+    /// Removes the cached object, if the table says so.
+    fn remove_by(
+        &mut self,
+        event: Event,
+        object: &ObjectMetadata,
+        known: Option<Arc<CachedObject>>,
+    ) {
+        let effect = self.step(event, object, known.as_deref());
+        if let Some(last) = known.filter(|_| effect == Effect::Removed) {
             self.remove(last);
         }
-        self.finish()
     }
 
-    /// Removes objects, which are searched in a snapshot so that readers need not wait.
-    pub(super) fn remove_where(&mut self, is_removed: impl Fn(&Writer, &CachedObject) -> bool) {
+    /// Removes the objects for which there is such an event.
+    ///
+    /// They are searched in a snapshot, so that readers need not wait.
+    pub(super) fn remove_where(&mut self, event: impl Fn(&Writer, &CachedObject) -> Option<Event>) {
         let snapshot = self.store.objects.tree();
-        let all = snapshot.iter();
-        let removed: Vec<_> = all
-            .filter(|object| is_removed(&self.writer, object))
-            .cloned()
-            .collect();
+        let of_object = |object: &Arc<CachedObject>| {
+            let event = event(&self.writer, object)?;
+            Some((event, Arc::clone(object)))
+        };
+        let events: Vec<_> = snapshot.iter().filter_map(of_object).collect();
         drop(snapshot);
-        self.changes.reserve(removed.len());
-        for last in removed {
-            self.remove(last);
+        self.changes.reserve(events.len());
+        for (event, last) in events {
+            self.remove_by(event, &Arc::clone(&last), Some(last));
         }
     }
 
@@ -398,26 +384,4 @@ impl Writing<'_> {
             self.store.objects.complete(&mut self.writer.pending);
         }
     }
-}
-
-/// Returns whether two states are the same; states without a version never are.
-pub(super) fn is_same_state(known: &CachedObject, object: &ObjectMetadata) -> bool {
-    !known.version().is_empty()
-        && known.uid() == object.uid()
-        && known.version() == object.version()
-}
-
-/// Returns whether a state is not newer than the cached one.
-///
-/// A watch reports known states again after a reconnection, and states of an earlier object of the same name. A state
-/// is not stale if the versions cannot be compared.
-fn is_stale(known: &ObjectMetadata, object: &ObjectMetadata) -> bool {
-    !known.version().is_empty() && is_at_most(object.version(), known.version())
-}
-
-fn is_at_most(version: &ResourceVersion, other: &ResourceVersion) -> bool {
-    matches!(
-        version.compare(other),
-        Some(Ordering::Less | Ordering::Equal)
-    )
 }

@@ -6,6 +6,7 @@ mod own_writes;
 mod own_writes_forgotten;
 mod packing;
 mod queries;
+mod transitions;
 
 use std::sync::Arc;
 

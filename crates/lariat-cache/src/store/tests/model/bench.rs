@@ -60,8 +60,8 @@ pub(super) struct Bench {
     is_watching: bool,
     /// Whether the watch has left something out since the last list.
     is_lossy: bool,
-    /// Whether the server was set back, and that was not listed yet.
-    is_restored: bool,
+    /// Whether the cache may go back: the server was set back, or is stale, and the watch has not caught up yet.
+    goes_back: bool,
 }
 
 impl Bench {
@@ -104,7 +104,7 @@ impl Bench {
             is_filled: false,
             is_watching: false,
             is_lossy: false,
-            is_restored: false,
+            goes_back: false,
         }
     }
 
@@ -114,7 +114,8 @@ impl Bench {
             ModelStep::Theirs { key, op, reported } => self.apply_theirs(*key, *op, *reported),
             ModelStep::CatchUp => self.catch_up(),
             ModelStep::CutWatch => self.is_watching = false,
-            ModelStep::List { page, acts } => self.list(*page, acts),
+            ModelStep::List { page, acts } => self.list(*page, acts, None),
+            ModelStep::StaleList { age } => self.list_stale(*age),
             ModelStep::Settle => self.settle(),
             ModelStep::Content(content) => self.content = *content,
             ModelStep::Backup => self.backup = Some(self.server.clone()),
@@ -193,13 +194,15 @@ impl Bench {
             *shown_at = answer.state.version.max(*shown_at);
         }
         self.known.insert(uid);
-        self.follow(&changes);
+        let is_gone = !matches!(answer.what, Outcome::Selected);
+        self.follow(&changes, |key| is_gone && key == answer.key);
     }
 
     fn catch_up(&mut self) {
         if self.is_watching {
             let log = std::mem::take(&mut self.server.log);
             log.into_iter().for_each(|event| self.report(event));
+            self.goes_back = false;
         }
     }
 
@@ -211,11 +214,22 @@ impl Bench {
             Delta::Present(object)
         };
         let changes = self.store.apply(vec![delta], self.reading);
-        self.follow(&changes);
+        self.follow(&changes, |key| event.is_gone && key == event.key);
+    }
+
+    /// Reads everything from a server that is behind. The watch goes on from there.
+    fn list_stale(&mut self, age: u8) {
+        self.goes_back = true;
+        self.shown_at.clear();
+        self.list(2, &[], Some(age));
+        self.check();
+        self.catch_up();
     }
 
     /// Reads everything, with things that happen in between. The watch goes on from there.
-    fn list(&mut self, page: usize, acts: &[(Moment, Act)]) {
+    ///
+    /// `stale` is how far the server is behind.
+    fn list(&mut self, page: usize, acts: &[(Moment, Act)], stale: Option<u8>) {
         self.is_watching = false;
         let unchanged: BTreeSet<_> = self.follower.clone().into_iter().collect();
         let initial = !self.is_filled || self.reading != self.content;
@@ -223,20 +237,24 @@ impl Bench {
         self.is_refiltered = false;
         let listing = self.store.begin_listing(initial, self.content, None);
         self.acts_at(Moment::Requested, acts);
-        let (listed, version) = (self.server.selected(), self.server.version);
+        let (listed, version) = match stale {
+            Some(age) => self.server.stale(age),
+            None => (self.server.selected(), self.server.version),
+        };
         self.acts_at(Moment::Answered, acts);
         let mut reported = 0;
         for (number, objects) in listed.chunks(page).enumerate() {
             let objects = objects.iter().map(|(key, state)| object(*key, *state));
             let changes = self.store.list_page(&listing, objects.collect());
             reported += changes.len();
-            self.follow(&changes);
+            self.follow(&changes, |_| false);
             if number == 0 {
                 self.acts_at(Moment::FirstPage, acts);
             }
         }
         let changes = self.store.end_listing(&listing, &version.into());
-        self.follow(&changes);
+        let is_listed = |key| listed.iter().any(|(listed, _)| *listed == key);
+        self.follow(&changes, |key| !is_listed(key));
         self.server
             .log
             .retain(|event| event.state.version > version);
@@ -284,15 +302,16 @@ impl Bench {
         self.server.restore(backup);
         self.answers.clear();
         self.shown_at.clear();
-        self.is_restored = true;
-        self.list(2, &[]);
-        self.is_restored = false;
+        self.goes_back = true;
+        self.list(2, &[], None);
         self.settle();
     }
 
     /// Follows the changes; they have to fit each other.
-    fn follow(&mut self, changes: &[Change]) {
-        for change in changes {
+    ///
+    /// `is_over` says of which keys the server has reported, or the answer to a write has said, that there is no object.
+    fn follow(&mut self, changes: &[Change], is_over: impl Fn(u8) -> bool) {
+        for (number, change) in changes.iter().enumerate() {
             match change {
                 Change::Added { object, .. } => {
                     let before = self.follower.insert(object.key().clone(), state_of(object));
@@ -303,10 +322,16 @@ impl Bench {
                     let before = self.follower.insert(new.key().clone(), state_of(new));
                     assert_eq!(before, Some(state_of(old)));
                     assert_eq!(old.uid(), new.uid());
+                    let is_later = state_of(new).version > state_of(old).version;
+                    assert!(is_later || self.goes_back, "{change:?}");
                 }
                 Change::Deleted { last } => {
                     let before = self.follower.remove(last.key());
                     assert_eq!(before.unwrap().uid, state_of(last).uid);
+                    let next = changes.get(number + 1);
+                    let is_replaced = next.is_some_and(|next| next.key() == last.key());
+                    let key = last.key().name()[1..].parse().unwrap();
+                    assert!(is_replaced || is_over(key), "nobody has said {change:?}");
                 }
                 Change::Resynced { .. } => panic!("nothing is resynced here"),
             }
@@ -334,7 +359,7 @@ impl Bench {
 
     /// What is shown of an object is never older than what was shown before, nor than what this process wrote.
     fn check_freshness(&mut self) {
-        if self.is_restored {
+        if self.goes_back {
             return;
         }
         for key in 0..KEYS {

@@ -28,6 +28,10 @@ enum ModelStep {
         page: usize,
         acts: Vec<(Moment, Act)>,
     },
+    /// A list of a stale server, this many percent of the history ago; the watch goes on from there.
+    StaleList {
+        age: u8,
+    },
     /// The watch reports everything, and every answer comes.
     Settle,
     /// So much of each object is read from now on.
@@ -116,6 +120,7 @@ fn step() -> impl Strategy<Value = ModelStep> {
         1 => Just(ModelStep::CutWatch),
         3 => (1_usize..4, prop::collection::vec((moment, act()), 0..5))
             .prop_map(|(page, acts)| ModelStep::List { page, acts }),
+        1 => (0_u8..50).prop_map(|age| ModelStep::StaleList { age }),
         1 => Just(ModelStep::Settle),
         1 => content().prop_map(ModelStep::Content),
         1 => Just(ModelStep::Backup),
@@ -125,6 +130,8 @@ fn step() -> impl Strategy<Value = ModelStep> {
 }
 
 proptest! {
+    /// A deletion is published only if an event, a list or an answer says so, and the versions of an object only grow,
+    /// but for a restore and lists of a stale server.
     #[test]
     fn the_store_shows_what_it_publishes_and_never_less_than_was_written(
         steps in prop::collection::vec(step(), 1..60),

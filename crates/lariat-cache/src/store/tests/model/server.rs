@@ -14,6 +14,10 @@ pub(super) struct Server {
     history: BTreeMap<u8, Vec<(u64, Option<TestState>)>>,
     /// What a watch has not reported yet.
     pub(super) log: Vec<Event>,
+    /// Everything that a watch of the selection reports since `base`, for stale servers.
+    past: Vec<Event>,
+    /// The version at which the present history began.
+    base: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -85,11 +89,13 @@ impl Server {
         };
         if was_selected || is_selected {
             let is_gone = !is_selected;
-            self.log.push(Event {
+            let event = Event {
                 key,
                 state,
                 is_gone,
-            });
+            };
+            self.log.push(event);
+            self.past.push(event);
         }
         let shown = is_selected.then_some(state);
         self.history.entry(key).or_default().push((version, shown));
@@ -119,6 +125,28 @@ impl Server {
         selected.map(|(key, held)| (*key, held.state)).collect()
     }
 
+    /// Goes on from an earlier version, for a watch; returns what a list showed then, and the version.
+    ///
+    /// `age` is how far back, in percent of the present history.
+    pub(super) fn stale(&mut self, age: u8) -> (Vec<(u8, TestState)>, u64) {
+        let version = self.version - (self.version - self.base) * u64::from(age) / 100;
+        let mut objects = BTreeMap::new();
+        for event in self
+            .past
+            .iter()
+            .filter(|event| event.state.version <= version)
+        {
+            if event.is_gone {
+                objects.remove(&event.key);
+            } else {
+                objects.insert(event.key, event.state);
+            }
+        }
+        let later = |event: &&Event| event.state.version > version;
+        self.log = self.past.iter().filter(later).copied().collect();
+        (objects.into_iter().collect(), version)
+    }
+
     /// Returns the first version, from one on, at which the selection showed this of a key.
     pub(super) fn when(&self, key: u8, from: u64, shown: Option<TestState>) -> Option<u64> {
         let history = self.history.get(&key).map_or(&[][..], |all| all);
@@ -138,8 +166,17 @@ impl Server {
         *self = Self {
             next_uid,
             log: Vec::new(),
+            base: backup.version,
             ..backup.clone()
         };
+        let mut selected = self.selected();
+        selected.sort_by_key(|(_, state)| state.version);
+        let exists = |(key, state)| Event {
+            key,
+            state,
+            is_gone: false,
+        };
+        self.past = selected.into_iter().map(exists).collect();
         let held = |(key, state)| (key, vec![(0, Some(state))]);
         self.history = self.selected().into_iter().map(held).collect();
     }
