@@ -206,6 +206,10 @@ impl ReflectorPolicy {
             End::OtherHistory | End::UnknownHistory | End::NoHistory => {
                 return Decision::at_once(NextStep::Load);
             }
+            // An outage, which says nothing about the version, however long it is: no list of each kind follows it.
+            End::Refused {
+                status: 502..=504, ..
+            } => return self.failed(NextStep::Watch, end, jitter),
             _ => return self.watch_failed(end, jitter),
         }
         self.is_verified = true;
@@ -394,6 +398,20 @@ mod tests {
             last = Some(policy.ended(&attempt, now, 0.5));
         }
         last.expect("there is an end")
+    }
+
+    #[test]
+    fn outage_fails_checks_without_abandoning_version() {
+        for (status, next) in [(503, NextStep::Watch), (500, NextStep::Load)] {
+            let mut policy = ReflectorPolicy::new(false, true);
+            let refused = End::Refused {
+                status,
+                retry_after: None,
+            };
+            let decision = decide(&mut policy, Stage::Check, &[refused; 20]);
+            assert_eq!(decision.next, next, "{status}");
+            assert!(!policy.is_verified());
+        }
     }
 
     #[test]
