@@ -32,6 +32,30 @@ async fn writes_that_nothing_is_going_to_show_are_forgotten_after_a_minute() {
     assert!(remembered.0 <= remembered.1, "{remembered:?}");
 }
 
+#[test]
+fn own_write_is_forgotten_once_a_watch_has_passed_it() {
+    for news in [
+        Delta::Present(state(1, 7)),
+        Delta::Present(state(1, 8)),
+        Delta::Deleted(state(1, 8)),
+    ] {
+        let store = Store::default();
+        list(&store, 1, vec![state(1, 1)]);
+        store.wrote(state(1, 7), Content::Whole, LAST);
+        changes(&store, vec![Delta::Present(state(1, 6))]);
+        assert_eq!(own_writes(&store).0, 1);
+        assert_eq!(store.unconfirmed().len(), 1);
+        changes(&store, vec![news]);
+        assert_eq!(own_writes(&store).0, 0);
+        // Nor is one remembered by which the object has left the selection.
+        store.wrote(state(1, 9), Content::Whole, LAST);
+        store.left(&state(1, 10));
+        assert_eq!(own_writes(&store).0, 1);
+        changes(&store, vec![Delta::Deleted(state(1, 10))]);
+        assert_eq!(own_writes(&store).0, 0);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_watch_of_another_namespace_does_not_end_the_time_of_a_deletion() {
     let store = Store::default();
