@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 
 use lariat_core::{Gvk, ObjectKey, ObjectMetadata, RawObject, ResourceVersion, Uid};
 use parking_lot::{Mutex, ReentrantMutex};
+use tracing::Level;
 
 use super::budget::{Budget, ContentHold};
 use super::updates::LastUpdates;
@@ -273,6 +274,7 @@ impl Publisher {
         // From here to the end: a subscriber may read the store and finds at least the published state.
         let _order = self.order.lock();
         let changes = change(&self.store);
+        log(&self.kind, &changes);
         self.updates.note(&self.kind, &changes);
         // A copy, and no lock during the calls: a subscriber may subscribe another one or end a subscription.
         let subscribers = Arc::clone(&self.subscribers.lock());
@@ -304,6 +306,24 @@ impl Publisher {
         if catch_unwind(AssertUnwindSafe(call)).is_err() {
             tracing::error!(kind = %self.kind, "a subscriber panicked; its changes are not delivered again");
         }
+    }
+}
+
+/// Logs each change; `docs/tracing.md` lists the event.
+fn log(kind: &Gvk, changes: &[Change]) {
+    if !tracing::enabled!(target: "lariat::cache", Level::TRACE) {
+        return;
+    }
+    for change in changes {
+        let (key, version) = (change.key(), change.object().version());
+        let change = match change {
+            Change::Added { initial: true, .. } => "found",
+            Change::Added { .. } => "added",
+            Change::Updated { .. } => "updated",
+            Change::Deleted { .. } => "deleted",
+            Change::Resynced { .. } => "resynced",
+        };
+        tracing::trace!(target: "lariat::cache", %kind, %key, change, %version, "changed");
     }
 }
 

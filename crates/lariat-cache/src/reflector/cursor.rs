@@ -88,6 +88,7 @@ impl Reflector {
         cursor: &mut Cursor,
         deltas: &mut Vec<Delta>,
     ) -> Result<(), ReflectorError> {
+        let is_added = matches!(event, WatchEvent::Added(_));
         match event {
             // The initial objects of a watch list.
             WatchEvent::Added(json) if cursor.loading.is_some() => {
@@ -101,6 +102,8 @@ impl Reflector {
             WatchEvent::Added(json) | WatchEvent::Modified(json) => {
                 match self.intake.watched(json, self.publisher.store()) {
                     Ok(object) => {
+                        let event = if is_added { "ADDED" } else { "MODIFIED" };
+                        self.log_received(event, Some(object.key()), object.version());
                         cursor.move_to(object.version());
                         self.exists_again(object.key());
                         deltas.push(Delta::Present(object));
@@ -121,6 +124,7 @@ impl Reflector {
             WatchEvent::Deleted(json) => {
                 let read = self.intake.watched(json, self.publisher.store());
                 let last = read.map_err(|error| malformed(error.to_string()))?;
+                self.log_received("DELETED", Some(last.key()), last.version());
                 // The objects before the deletion come first, or the deleted one would be added after it.
                 if let Some(loading) = &mut cursor.loading {
                     self.publish_read(loading, None);
@@ -133,6 +137,7 @@ impl Reflector {
                 version,
                 ends_initial,
             } => {
+                self.log_received("BOOKMARK", None, &version);
                 self.bookmark(&version, ends_initial, stream, cursor)?;
                 // Changes before the marker belong to the initial list, so they are applied before it ends.
                 if ends_initial && let Some(loading) = cursor.loading.take() {

@@ -45,7 +45,7 @@ pub(super) enum End {
     NoHistory,
 }
 
-/// What ended, other than by success.
+/// What a reflector is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
     /// A list in pages.
@@ -92,6 +92,27 @@ impl fmt::Display for End {
             Self::OtherHistory => "server has a different history",
             Self::UnknownHistory => "server history unknown",
             Self::NoHistory => "server does not answer history checks",
+        })
+    }
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::List => "list",
+            Self::Stream => "watch list",
+            Self::Watch => "watch",
+            Self::Check => "history check",
+        })
+    }
+}
+
+impl fmt::Display for NextStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Load => "load",
+            Self::Watch => "watch",
+            Self::Nothing => "nothing",
         })
     }
 }

@@ -67,6 +67,7 @@ impl Reflector {
         &mut self,
         since: ResourceVersion,
     ) -> Result<ReflectorStep, Failure> {
+        self.log_began(Stage::Check, Some(&since));
         let history = self.shared_history(&since).await;
         let kind = self.progress.gvk();
         let decision = match history {

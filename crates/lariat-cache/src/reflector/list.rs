@@ -3,6 +3,7 @@
 use http::Response;
 use lariat_core::ResourceVersion;
 
+use super::end::Stage;
 use super::error::ReflectorError;
 use super::page::{self, Page};
 use super::position::Loading;
@@ -22,6 +23,7 @@ impl Reflector {
     pub(super) async fn list(&mut self) -> Result<ResourceVersion, ReflectorError> {
         let mut loading = self.begin_loading();
         self.progress.list_begun();
+        self.log_began(Stage::List, None);
         let version = if std::mem::take(&mut self.in_one_piece) {
             self.list_whole(&mut loading).await?
         } else {

@@ -11,7 +11,6 @@ use super::intake::Listed;
 use super::page::Item;
 use super::position::Loading;
 use super::reflector::Reflector;
-use super::span;
 use crate::publish::Phase;
 use crate::store::Listing;
 
@@ -142,7 +141,7 @@ impl Reflector {
         self.reached = version.clone();
         self.reading.server.loaded(version);
         self.policy.loaded();
-        span::loaded(loading.loaded);
+        self.log_loaded(loading.loaded, version);
         self.publish_read(&mut loading, None);
         self.publisher.end_listing(&loading.listing, version);
         // An object that is listed now was created or selected again.

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span};
 
 use super::checks::Ended;
-use super::end::{End, Stage};
+use super::end::{End, NextStep, Stage};
 use super::error::{self, ReflectorError};
 use super::intake::Intake;
 use super::page;
@@ -204,7 +204,7 @@ impl Reflector {
             ReflectorStep::Follow(open) => self.follow(*open).await,
             ReflectorStep::Load => match starts.admit(self.list()).await {
                 Ok(since) => {
-                    span::ended(End::Complete);
+                    self.log_ended(Stage::List, End::Complete, NextStep::Watch, Duration::ZERO);
                     Ok(ReflectorStep::Watch { since })
                 }
                 Err(error) => {
@@ -252,8 +252,9 @@ impl Reflector {
 
     /// Decides about the next step.
     pub(super) fn decide_after(&mut self, attempt: &Attempt) -> Decision {
-        span::ended(attempt.end);
-        self.policy.ended(attempt, now(), fastrand::f64())
+        let decision = self.policy.ended(attempt, now(), fastrand::f64());
+        self.log_ended(attempt.stage, attempt.end, decision.next, decision.delay);
+        decision
     }
 
     /// Reports a failure and the delay after it.

@@ -35,6 +35,7 @@ const REST: Duration = Duration::from_secs(1);
 impl Reflector {
     /// Watches from a version until the watch ends.
     pub(super) async fn watch(&mut self, since: ResourceVersion) -> Result<ReflectorStep, Failure> {
+        self.log_began(Stage::Watch, Some(&since));
         let timeout = watch_timeout();
         let request = self.request(self.queries.watch(&since, timeout), true);
         let starts = self.reading.server.starts.clone();
@@ -82,6 +83,7 @@ impl Reflector {
     ///
     /// If the server does not support that, or sends no end marker, lists are used for a while.
     pub(super) async fn stream(&mut self) -> Result<ReflectorStep, Failure> {
+        self.log_began(Stage::Stream, None);
         let timeout = watch_timeout();
         // Before the request: the answer need not contain a write that was concurrent with it.
         let loading = self.begin_loading();

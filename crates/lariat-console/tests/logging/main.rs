@@ -1,6 +1,7 @@
 //! Logs of programs on the embedded cluster, as text and as JSON, and exported spans.
 
 mod canary;
+mod events;
 mod filters;
 mod lines;
 #[cfg(feature = "otlp")]

@@ -269,7 +269,9 @@ impl ControllerCore {
     /// Enqueues a key for the given lanes, and otherwise according to a request.
     pub(crate) fn enqueue_for(&self, lanes: Due, key: &ObjectKey, request: &Enqueue) {
         let caller = current::caller();
-        let payload = Payload::from(self.cause(request, caller.as_ref()));
+        let cause = self.cause(request, caller.as_ref());
+        tracing::trace!(target: "lariat::queue", kind = %self.gvk(), %key, %cause, after = ?request.after, "queued");
+        let payload = Payload::from(cause);
         let add = Add::after(request.after)
             .lanes(lanes)
             .priority(request.priority.unwrap_or(Priority::Normal))
@@ -482,6 +484,7 @@ impl ControllerCore {
     /// Records the number of running workers; zero when they have ended.
     pub(crate) fn set_working(&self, workers: usize) {
         self.working.store(workers, Ordering::Relaxed);
+        tracing::debug!(target: "lariat::factory", kind = %self.gvk(), workers, "workers");
     }
 
     /// Returns the counters of a handler.

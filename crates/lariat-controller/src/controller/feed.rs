@@ -52,6 +52,7 @@ impl Subscriber for Feed {
                 return None;
             }
             let cause = cause(change, caller.as_ref(), &self.gvk);
+            tracing::trace!(target: "lariat::queue", kind = %self.gvk, key = %change.key(), %cause, "queued");
             // Before debounced lanes are taken out of `due`: a deletion is recorded for all lanes that must handle it.
             let payload = Payload::of(change, cause, &due, number);
             for (wait, lane) in lanes.take_debounced(&mut due, change) {

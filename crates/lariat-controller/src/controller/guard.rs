@@ -8,7 +8,6 @@ use futures::FutureExt;
 use lariat_cache::CachedObject;
 use lariat_core::{Gvk, ObjectKey, without_credentials};
 use lariat_queue::Priority;
-use tokio::time::Instant;
 use tracing::field::{self, Empty};
 use tracing::{Instrument, Level, Span};
 
@@ -85,12 +84,8 @@ impl Answer {
 /// Calls a handler through its middleware, in a span, and catches panics.
 pub(super) async fn guarded(call: Call, caller: Caller) -> Answer {
     let span = span_of(&call);
-    // The clock is read only if a subscriber records the span.
-    let began = (!span.is_disabled()).then(Instant::now);
     let answer = called(call, caller).instrument(span.clone()).await;
-    if let Some(began) = began {
-        note(&span, &answer, began.elapsed());
-    }
+    note(&span, &answer);
     answer
 }
 
@@ -114,15 +109,11 @@ fn span_of(call: &Call) -> Span {
 }
 
 /// Records in the span how the call ended. The span of a dropped call has no outcome.
-fn note(span: &Span, answer: &Answer, took: Duration) {
-    let outcome = answer.ended.as_str();
-    span.record("outcome", outcome);
-    let error = answer.result.as_ref().err();
-    let error = error.map(|failure| &*failure.text);
-    if let Some(error) = error {
-        span.record("error", error);
+fn note(span: &Span, answer: &Answer) {
+    span.record("outcome", answer.ended.as_str());
+    if let Err(failure) = &answer.result {
+        span.record("error", &*failure.text);
     }
-    tracing::trace!(target: "lariat::run", parent: span, outcome, error, took = format_args!("{took:.1?}"), "called");
 }
 
 /// Calls a handler through its middleware, and catches panics.

@@ -15,6 +15,7 @@ use lariat_lease::Leadership;
 use lariat_queue::{LaneId, Verdict};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::field;
 
 use super::activity::WorkerActivity;
 use super::core::ControllerCore;
@@ -66,6 +67,7 @@ pub(super) async fn run(
         calls: Vec::with_capacity(due),
     };
     let mut verdicts = Vec::with_capacity(due);
+    runner.log_dequeued();
     for lane in lanes.iter() {
         // `lanes` is a snapshot. A lane that was added after it is not called: its registration enqueues the key for it
         // again. A lane that was removed is refused by `enter` below.
@@ -237,6 +239,7 @@ impl Runner<'_> {
             }
             Ok(Newest::Known(object)) => {
                 let call = self.make_call(lane, object, failures);
+                self.log_calling(lane, failures.saturating_add(1));
                 let caller = call.caller();
                 guarded(call, caller).await
             }
@@ -261,8 +264,31 @@ impl Runner<'_> {
             report,
         };
         let (verdict, record) = ended.judge(answer.result, || self.newest());
+        self.log_called(&record);
         self.calls.push(record);
         Some(verdict)
+    }
+
+    fn log_dequeued(&self) {
+        let (kind, key, run) = (self.core.gvk(), self.work.key(), self.number);
+        let (causes, priority) = (&self.causes, self.work.priority().as_str());
+        let waited = format_args!("{:.1?}", self.work.waited());
+        tracing::trace!(target: "lariat::queue", %kind, %key, run, %causes, priority, %waited, "dequeued");
+    }
+
+    fn log_calling(&self, lane: &Lane, attempt: u32) {
+        let (kind, key, handler) = (self.core.gvk(), self.work.key(), lane.name());
+        let run = self.number;
+        tracing::trace!(target: "lariat::run", %kind, %key, %handler, run, attempt, "calling");
+    }
+
+    fn log_called(&self, call: &CallRecord) {
+        let (kind, key, handler) = (self.core.gvk(), self.work.key(), &call.handler);
+        let (run, attempt) = (self.number, call.attempt);
+        let took = format_args!("{:.1?}", call.took);
+        let (outcome, error) = (call.outcome.as_str(), call.error.as_deref());
+        let again = call.requeue_after.map(field::debug);
+        tracing::trace!(target: "lariat::run", %kind, %key, %handler, run, attempt, outcome, error, %took, again, "called");
     }
 
     fn make_call(

@@ -149,6 +149,7 @@ impl SharedControllerFactory {
         }
         state.life = Life::Running(Box::new(run));
         core.phase.send_replace(FactoryPhase::Running);
+        tracing::debug!(target: "lariat::factory", workers, "started");
         Ok(Started::Now(stopped, synced))
     }
 
@@ -289,6 +290,7 @@ impl SharedControllerFactory {
         };
         core.phase.send_replace(FactoryPhase::Stopping);
         drop(state);
+        tracing::debug!(target: "lariat::factory", "stopping");
         // Before the caches stop: it notes which of them are synced.
         run.begin_stop();
         // On a task, so that dropping the future of this stop neither shortens the grace period nor lets a start begin

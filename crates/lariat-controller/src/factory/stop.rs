@@ -39,6 +39,7 @@ impl Stop {
         if matches!(state.life, Life::Stopping(_)) {
             state.life = Life::Stopped;
             drop(state);
+            tracing::debug!(target: "lariat::factory", "stopped");
             self.factory.phase.send_replace(FactoryPhase::Stopped);
         }
     }

@@ -261,6 +261,9 @@ impl<V: View> Subscriber for Feed<V> {
             }
             let changed = cause(change, caller.as_ref(), self.to());
             let cause = self.cause(changed, change.key());
+            for key in &keys {
+                tracing::trace!(target: "lariat::queue", kind = %self.to(), %key, %cause, "queued");
+            }
             let mut now = due.clone();
             let debounced = lanes.take_debounced(&mut now, change);
             let mut add = Aside {
