@@ -39,6 +39,10 @@ pub(crate) enum ActivityKind {
     },
     /// A handler is deregistered, and the call has returned.
     Deregistered { kind: Gvk, name: Arc<str> },
+    /// A kind is to be listed again.
+    Relisted,
+    /// An object is to be fetched.
+    Loads,
     /// A subscription began.
     Subscribed(Subscriber),
     /// A key was enqueued for all handlers.
@@ -156,6 +160,8 @@ impl Activity {
             ActivityKind::Starting(_) => "the factory starts".to_owned(),
             ActivityKind::Stopping(_) => "the factory stops".to_owned(),
             ActivityKind::Stopped => "the factory has stopped".to_owned(),
+            ActivityKind::Relisted => "a kind is to be listed again".to_owned(),
+            ActivityKind::Loads => "an object is to be fetched".to_owned(),
             ActivityKind::Paused => format!("{} is paused", self.incarnation.process),
             ActivityKind::Resumed => format!("{} runs again", self.incarnation.process),
             ActivityKind::Registered { kind, name, limit } => {

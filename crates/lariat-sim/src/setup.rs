@@ -22,6 +22,8 @@ pub(crate) struct Setup {
     pub(crate) workers: usize,
     /// The number of handlers of each kind.
     pub(crate) handlers: usize,
+    /// Whether handlers fail for some keys until all faults have ended.
+    pub(crate) fails: bool,
     /// The rate of the clock of each replica.
     pub(crate) rates: Vec<Rate>,
 }
@@ -104,6 +106,7 @@ mod tests {
             times,
             workers: 2,
             handlers: 1,
+            fails: false,
             rates,
         }
     }

@@ -36,7 +36,12 @@ fn selects(selection: &Selection, key: &ObjectKey, object: &StoredObject) -> boo
         || namespaces
             .iter()
             .any(|each| Some(&**each) == key.namespace());
-    is_in && selection.labels().matches(object.labels())
+    let by_field = selection.fields().matches_known(|path| match path {
+        "metadata.name" => Some(key.name()),
+        "metadata.namespace" => Some(key.namespace().unwrap_or_default()),
+        _ => None,
+    });
+    is_in && by_field != Some(false) && selection.labels().matches(object.labels())
 }
 
 /// All selections each incarnation of a process has had, each once.

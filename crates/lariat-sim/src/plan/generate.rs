@@ -230,7 +230,8 @@ impl Generator {
             80..88 => Change::Recreate,
             88..93 => Change::Burst(random.u8(2..12)),
             93..94 => Change::DeleteAll,
-            94..96 if is_custom => Change::Undefine,
+            94 if is_custom => Change::Undefine,
+            95 if is_custom => Change::Unserve(random.u8(1..90)),
             96..100 if is_custom => Change::Define(random.u8(..4)),
             _ => Change::Put,
         });
@@ -307,7 +308,7 @@ impl Generator {
     }
 
     fn command(&self, random: &mut fastrand::Rng) -> Command {
-        let verb = self.swarm.verb(|| match random.u8(..56) {
+        let verb = self.swarm.verb(|| match random.u8(..64) {
             0..7 => Verb::Register,
             7..10 => Verb::Leave,
             10..14 => Verb::Enqueue,
@@ -321,6 +322,11 @@ impl Generator {
             42..44 => Verb::Read,
             44..47 if self.style != Style::NotServed => Verb::Stop,
             47..51 if self.style != Style::NotServed => Verb::Start,
+            51 if self.style != Style::NotServed => Verb::AbandonStop,
+            52..54 => Verb::Retire,
+            54..56 => Verb::Pause,
+            56 => Verb::Relist,
+            57..59 => Verb::Load,
             _ => Verb::Misbehave,
         });
         Command {

@@ -86,16 +86,21 @@ fn show_command(f: &mut fmt::Formatter<'_>, command: Command, names: &Names) -> 
     let Command { verb, number, .. } = command;
     let kind = names.kind(command.kind);
     match verb {
-        Verb::Stop | Verb::Start => write!(f, "{verb:?}"),
-        Verb::Leave | Verb::Unsubscribe | Verb::Misbehave => write!(f, "{verb:?} ({number})"),
-        Verb::Need | Verb::Subscribe | Verb::Dismiss => write!(f, "{verb:?} {kind}"),
+        Verb::Stop | Verb::Start | Verb::AbandonStop => write!(f, "{verb:?}"),
+        Verb::Leave | Verb::Retire | Verb::Pause | Verb::Unsubscribe | Verb::Misbehave => {
+            write!(f, "{verb:?} ({number})")
+        }
+        Verb::Need | Verb::Subscribe | Verb::Dismiss | Verb::Relist => write!(f, "{verb:?} {kind}"),
         Verb::Write(own) => write!(f, "own write: {kind} o{}: {own:?}", number % NAMES),
-        Verb::Read | Verb::Enqueue => write!(f, "{verb:?} {kind} o{}", number % NAMES),
+        Verb::Read | Verb::Load | Verb::Enqueue => write!(f, "{verb:?} {kind} o{}", number % NAMES),
         Verb::EnqueueLater => {
             let (name, delay) = (number % NAMES, command.delay());
             write!(f, "Enqueue {kind} o{name} in {}", Stamp(delay))
         }
-        Verb::Select => write!(f, "Select {kind} {:?}", command.labels()),
+        Verb::Select => {
+            let (labels, fields) = (command.labels(), command.fields());
+            write!(f, "Select {kind} {labels:?} {fields:?}")
+        }
         Verb::Register => write!(f, "Register {kind} ({number})"),
     }
 }

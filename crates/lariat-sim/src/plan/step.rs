@@ -48,6 +48,8 @@ pub(crate) enum Change {
     Undefine,
     /// Defines the kind; the number says with which version and scope.
     Define(u8),
+    /// Serves the kind's objects under another version alone, for so many seconds.
+    Unserve(u8),
 }
 
 /// A fault that lasts for some time.
@@ -145,6 +147,11 @@ impl Command {
         Duration::from_millis(u64::from(self.number % 30_000))
     }
 
+    /// Returns the fields of a selection.
+    pub(crate) fn fields(self) -> &'static str {
+        ["", "metadata.name!=o1", "metadata.namespace=default"][(self.number >> 9) as usize % 3]
+    }
+
     /// Returns the labels of a selection.
     pub(crate) fn labels(self) -> &'static str {
         // `app!=x` also selects objects without the label.
@@ -167,6 +174,16 @@ pub(crate) enum Verb {
     Misbehave,
     /// All handlers of the kind leave.
     Dismiss,
+    /// A handler leaves, and nothing waits for its running calls.
+    Retire,
+    /// A handler is paused for a while.
+    Pause,
+    /// A stop begins, and its future is dropped before it has ended.
+    AbandonStop,
+    /// The kind is listed again.
+    Relist,
+    /// The program fetches an object.
+    Load,
     /// The program itself writes, outside of its handlers.
     Write(OwnWrite),
     /// The program reads the cache, now and some times later.

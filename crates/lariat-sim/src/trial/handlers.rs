@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::api::DynamicObject;
-use lariat_cache::{Metadata, Selection, Subscription};
+use lariat_cache::{CachedObject, Metadata, Selection, Subscription};
 use lariat_controller::{
     Context, HandlerOptions, Outcome, Registration, Resync, SharedController,
     SharedControllerFactory,
@@ -88,6 +88,16 @@ impl TrialHandlers {
             }
             Verb::Select => self.select(command),
             Verb::Dismiss => self.dismiss(kind).await,
+            Verb::Retire if self.registrations.len() > 1 => self.retire(number),
+            Verb::Pause => self.pause(number),
+            Verb::Relist => {
+                if let Some(informer) = self.factory.caches().existing(&gvk(kind)) {
+                    self.process.acts(ActivityKind::Relisted);
+                    // A kind that is not read now is listed at the next start.
+                    let _ = informer.relist();
+                }
+            }
+            Verb::Load => self.load(kind, key),
             Verb::Write(own) => self.write(own, kind, key, number / NAMES % LATEST),
             Verb::Read => {
                 let reader = Reader::filled(&self.process, &self.factory, gvk(kind));
@@ -117,10 +127,63 @@ impl TrialHandlers {
     }
 
     async fn deregister(&self, registration: Registration) {
-        let (kind, name) = (registration.gvk().clone(), registration.name().into());
         // It waits until the handler's calls have ended, so commands are not taken meanwhile.
-        registration.deregister().await;
-        self.process.acts(ActivityKind::Deregistered { kind, name });
+        deregister(&self.process, registration).await;
+    }
+
+    /// Deregisters a handler, whose running calls go on while other commands are taken.
+    fn retire(&mut self, number: u32) {
+        let at = number as usize % self.registrations.len();
+        let registration = self.registrations.swap_remove(at);
+        let process = self.process.clone();
+        self.tasks
+            .spawn(async move { deregister(&process, registration).await });
+    }
+
+    /// Pauses a handler for up to twenty seconds.
+    fn pause(&mut self, number: u32) {
+        let Some(at) = (number as usize).checked_rem(self.registrations.len()) else {
+            return;
+        };
+        let registration = &self.registrations[at];
+        let controller = self.factory.for_kind(registration.gvk().clone());
+        let name = registration.name().to_owned();
+        if !matches!(controller.pause(&name), Ok(true)) {
+            return;
+        }
+        let lasts = Duration::from_millis(u64::from(number / 8 % 20_000));
+        self.tasks.spawn(async move {
+            time::sleep(lasts).await;
+            // One that was deregistered meanwhile is not known any more.
+            drop(controller.resume(&name));
+        });
+    }
+
+    /// Fetches an object, which must not be older than a state that the cache has got meanwhile.
+    fn load(&mut self, kind: usize, key: ObjectKey) {
+        let Some(informer) = self.factory.caches().existing(&gvk(kind)) else {
+            return;
+        };
+        self.process.acts(ActivityKind::Loads);
+        self.tasks.spawn(async move {
+            let Some(before) = informer.store().get(&key) else {
+                return;
+            };
+            let loaded = informer.load(&key).await;
+            // Nothing else runs between the answer and this look.
+            let (Ok(Some(loaded)), Some(now)) = (loaded, informer.store().get(&key)) else {
+                return;
+            };
+            let number = |object: &CachedObject| object.version().number().unwrap_or(0);
+            // The state of a restored backup has a version that is smaller than the one that was cached.
+            if now.uid() == loaded.uid() && number(&now) > number(&before) {
+                let (loaded, now) = (number(&loaded), number(&now));
+                assert!(
+                    loaded >= now,
+                    "{key} is loaded at {loaded}, and cached at {now}"
+                );
+            }
+        });
     }
 
     /// Deregisters all handlers of a kind; its cache is kept for a while.
@@ -173,6 +236,7 @@ impl TrialHandlers {
         if command.number & 0x100 != 0 {
             selection = selection.in_namespaces(["default"]);
         }
+        selection = selection.with_fields(command.fields().parse().unwrap_or_default());
         self.process.select(&informer, selection);
     }
 
@@ -255,4 +319,10 @@ impl TrialHandlers {
         self.registrations.clear();
         self.subscriptions.clear();
     }
+}
+
+async fn deregister(process: &Process, registration: Registration) {
+    let (kind, name) = (registration.gvk().clone(), registration.name().into());
+    registration.deregister().await;
+    process.acts(ActivityKind::Deregistered { kind, name });
 }

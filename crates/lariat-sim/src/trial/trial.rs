@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lariat_cache::MissingKind;
+use lariat_cache::{InitialList, KindOptions, MissingKind, Storage};
 use lariat_controller::{ControllerOptions, HandlerOptions, SharedControllerFactory, StopError};
 use serde_json::json;
 use tokio::time;
@@ -20,6 +20,18 @@ use crate::simulation::Simulation;
 
 /// The objects of the first kind before the start of a crowded trial.
 const CROWD: u16 = 60;
+
+/// The ways in which objects are stored; half of the seeds have the default.
+const STORAGES: [Storage; 8] = [
+    Storage::Auto,
+    Storage::Auto,
+    Storage::Auto,
+    Storage::Auto,
+    Storage::Plain,
+    Storage::Compressed,
+    Storage::Decoded,
+    Storage::OnDemand,
+];
 
 /// The time a stop waits for calls under way.
 const GRACE: Duration = Duration::from_secs(30);
@@ -49,11 +61,20 @@ pub(super) fn simulation(seed: u64) -> Simulation {
     let [config_maps, secrets, widgets] = kinds();
     let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let data = |number: u64| json!({"data": {"number": number.to_string()}});
-    let spec = |number: u64| json!({"spec": {"number": number}});
+    // A schema that is free allows any type.
+    let spec = |number: u64| match number % 5 {
+        0 => json!({"spec": number.to_string()}),
+        1 => json!({"spec": [number]}),
+        2 => json!({"spec": number}),
+        _ => json!({"spec": {"number": number}}),
+    };
     let secret = |number: u64| json!({"stringData": {"number": number.to_string()}});
     let mut random = fastrand::Rng::with_seed(seed ^ 0x7472_6961);
     let mut setup = Setup::new(&mut random);
     // A generator of its own leaves everything else about a seed as it was without crowds.
+    let mut options = fastrand::Rng::with_seed(seed ^ 0x6f70_7469);
+    setup.storage = STORAGES[options.usize(..STORAGES.len())];
+    setup.lists = options.u8(..3) == 0;
     setup.is_crowded = fastrand::Rng::with_seed(seed ^ 0x6372_6f77).u8(..8) == 0;
     let crowd = if setup.is_crowded { CROWD } else { 0 };
     let config_maps = Objects::new(config_maps, PLURALS[0]).content(data);
@@ -78,11 +99,14 @@ pub(super) fn simulation(seed: u64) -> Simulation {
 
 pub(super) async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
     let handlers = process.observed(HandlerOptions::default().timeout(Duration::from_secs(20)));
-    let mut options = ControllerOptions::default().handlers(handlers);
+    let mut cache = KindOptions::default().storage(setup.storage);
     if setup.resync {
-        let cache = lariat_cache::KindOptions::default().resync(Duration::from_secs(40));
-        options = options.cache(cache);
+        cache = cache.resync(Duration::from_secs(40));
     }
+    if setup.lists {
+        cache = cache.initial_list(InitialList::List);
+    }
+    let options = ControllerOptions::default().handlers(handlers).cache(cache);
     let factory = process
         .factory()
         .default_options(options)
@@ -117,6 +141,10 @@ pub(super) async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
         match command.verb {
             Verb::Stop if runs => {
                 drop(stop(&process, &factory).await);
+                runs = false;
+            }
+            Verb::AbandonStop if runs => {
+                abandon_stop(&process, &factory, command.delay() / 10).await;
                 runs = false;
             }
             Verb::Start if !runs => runs = start(&process, &factory, setup).await,
@@ -160,4 +188,12 @@ async fn stop(process: &Process, factory: &SharedControllerFactory) -> Result<()
     let result = factory.stop().await;
     process.acts(ActivityKind::Stopped);
     result
+}
+
+/// Begins a stop, and drops its future if it has not ended after a time.
+async fn abandon_stop(process: &Process, factory: &SharedControllerFactory, after: Duration) {
+    process.acts(ActivityKind::Stopping(GRACE));
+    if time::timeout(after, factory.stop()).await.is_ok() {
+        process.acts(ActivityKind::Stopped);
+    }
 }

@@ -34,6 +34,7 @@ impl Foreign {
         let done = match change {
             Change::Define(number) => self.define(number, false).await,
             Change::Undefine => self.undefine().await,
+            Change::Unserve(seconds) => self.unserve(seconds).await,
             _ => self.change_object(change).await,
         };
         drop(done);
@@ -63,7 +64,7 @@ impl Foreign {
                 let (delete, all) = (DeleteParams::default(), ListParams::default());
                 api.delete_collection(&delete, &all).await.map(drop)
             }
-            Change::Define(_) | Change::Undefine => Ok(()),
+            Change::Define(_) | Change::Undefine | Change::Unserve(_) => Ok(()),
         }
     }
 
@@ -79,7 +80,9 @@ impl Foreign {
         }
         // The CRD as it is now, since a plan may have defined the kind with another version or scope.
         let crd = self.crd()?;
-        let version = crd["spec"]["versions"][0]["name"].as_str()?;
+        let versions = crd["spec"]["versions"].as_array()?;
+        let version = versions.iter().find(|each| each["served"] == true)?;
+        let version = version["name"].as_str()?;
         let gvk = GroupVersionKind::gvk(&resource.group, version, &resource.kind);
         let resource = ApiResource::from_gvk_with_plural(&gvk, &resource.plural);
         let client = self.client.clone();
@@ -138,6 +141,30 @@ impl Foreign {
             .map(drop)
     }
 
+    /// Serves the kind under another version alone for a while, as in the middle of a migration.
+    async fn unserve(&self, seconds: u8) -> Result<(), Error> {
+        // Objects whose finalizers the program cannot see would keep a CRD that is deleted meanwhile from going.
+        let crd = self.crd().filter(|_| !self.kind.has_one_version());
+        let Some(crd) = crd else { return Ok(()) };
+        let mut stored = crd["spec"]["versions"][0].clone();
+        let mut other = stored.clone();
+        stored["served"] = false.into();
+        other["name"] = "v1alpha1".into();
+        other["storage"] = false.into();
+        self.serve(&[stored.clone(), other]).await?;
+        time::sleep(Duration::from_secs(seconds.into())).await;
+        stored["served"] = true.into();
+        self.serve(&[stored]).await
+    }
+
+    async fn serve(&self, versions: &[Value]) -> Result<(), Error> {
+        let patch = Patch::Merge(json!({"spec": {"versions": versions}}));
+        let (crds, params) = (self.crds(), PatchParams::default());
+        crds.patch(&self.crd_name(), &params, &patch)
+            .await
+            .map(drop)
+    }
+
     fn crds(&self) -> Api<DynamicObject> {
         let gvk = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
         Api::all_with(self.client.clone(), &ApiResource::from_gvk(&gvk))
@@ -154,6 +181,9 @@ impl Foreign {
             if is["metadata"]["deletionTimestamp"].is_null() {
                 let same = is["spec"]["scope"] == wanted["spec"]["scope"]
                     && is["spec"]["versions"][0]["name"] == wanted["spec"]["versions"][0]["name"];
+                if same && insists && is["spec"]["versions"][0]["served"] == false {
+                    return self.serve(&[wanted["spec"]["versions"][0].clone()]).await;
+                }
                 if same || !removes {
                     return Ok(());
                 }

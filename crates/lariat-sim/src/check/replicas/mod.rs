@@ -1,6 +1,7 @@
 //! Checkers of replicas that elect a leader, or divide the keys among them.
 
 mod calls;
+mod failing;
 mod fenced;
 mod holders;
 mod leases;
@@ -28,6 +29,7 @@ pub(super) fn all(setup: &Arc<Setup>) -> Vec<Box<dyn Check>> {
         Box::new(fenced::FencedWrites::new(setup)),
         Box::new(calls::HolderSawLast::new(setup)),
         Box::new(leases::Leases::new(setup)),
+        Box::new(failing::NothingFails),
     ]
 }
 

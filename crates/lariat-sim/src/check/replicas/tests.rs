@@ -38,6 +38,7 @@ fn setup(is_sharded: bool) -> Arc<Setup> {
         times,
         workers: 1,
         handlers: 1,
+        fails: false,
         rates: vec![Rate::TRUE; 2],
     })
 }

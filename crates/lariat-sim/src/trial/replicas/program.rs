@@ -11,9 +11,13 @@ use kube::{Error, Resource, ResourceExt};
 use lariat_controller::{
     Context, HandlerError, Outcome, RunError, SharedController, SharedControllerFactory,
 };
+use lariat_core::ObjectKey;
 use lariat_lease::{Lease, Sharding};
+use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde_json::json;
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
 use tokio::time;
 
 use crate::process::Process;
@@ -51,12 +55,17 @@ pub(super) async fn run(process: Process, setup: Arc<Setup>) -> Result<(), Faile
         process: process.clone(),
         setup: Arc::clone(&setup),
         written: AtomicU64::new(0),
+        spawned: Mutex::default(),
     });
     for number in 0..setup.handlers {
         register(&factory.for_object::<ConfigMap>(), number, &work)?;
         register(&factory.for_object::<Secret>(), number, &work)?;
     }
-    match process.run(&factory, setup.workers).await {
+    let ended = process.run(&factory, setup.workers).await;
+    // Writes that have outlasted their calls end with the program.
+    let mut spawned = std::mem::take(&mut *work.spawned.lock());
+    spawned.shutdown().await;
+    match ended {
         Err(RunError::Lost(_)) => {
             process.start_again(Duration::from_millis(fastrand::u64(500..DOWN)));
             Ok(())
@@ -101,6 +110,8 @@ struct Work {
     process: Process,
     setup: Arc<Setup>,
     written: AtomicU64,
+    /// Writes of tasks that may outlast their calls.
+    spawned: Mutex<JoinSet<()>>,
 }
 
 impl Work {
@@ -118,6 +129,9 @@ impl Work {
             return Ok(Outcome::done());
         }
         self.takes_time().await;
+        if self.fails(cx.key()) {
+            return Err("the back end is away".into());
+        }
         let mark = format!(
             "{}.{}",
             self.process.identity(),
@@ -129,14 +143,19 @@ impl Work {
             patch["metadata"]["resourceVersion"] = json!(object.resource_version());
         }
         self.process.writes(cx.gvk(), cx.key(), &mark);
-        let api = Api::<K>::namespaced(cx.client(), "default");
-        let patched = api
-            .patch(
-                cx.key().name(),
-                &PatchParams::default(),
-                &Patch::Merge(patch),
-            )
-            .await;
+        let (api, name) = (
+            Api::<K>::namespaced(cx.client(), "default"),
+            cx.key().name().to_owned(),
+        );
+        let write = async move {
+            api.patch(&name, &PatchParams::default(), &Patch::Merge(patch))
+                .await
+        };
+        let patched = match fastrand::u8(..3) {
+            0 => write.await,
+            1 => in_task_of_call(write).await,
+            _ => self.in_task(write).await,
+        };
         match patched {
             Err(Error::Api(status)) if status.code == 404 => Ok(Outcome::done()),
             Err(error) => Err(error.into()),
@@ -145,6 +164,36 @@ impl Work {
                 self.process.has_written(cx.gvk(), cx.key(), &version);
                 Ok(Outcome::done())
             }
+        }
+    }
+
+    /// Returns whether the handler fails for a key now.
+    fn fails(&self, key: &ObjectKey) -> bool {
+        let is_chosen = key.name().bytes().last().is_some_and(|last| last % 2 == 0);
+        self.setup.fails && is_chosen && !self.process.faults_ended()
+    }
+
+    /// Writes in a task that goes on if the call is dropped.
+    ///
+    /// In a ring the key may be another member's by then, so that the task ends with the call.
+    async fn in_task<T: Send + 'static>(
+        &self,
+        write: impl Future<Output = T> + Send + 'static,
+    ) -> T {
+        if self.setup.is_sharded {
+            return in_task_of_call(write).await;
+        }
+        let (answer, answered) = oneshot::channel();
+        let task = async move { drop(answer.send(write.await)) };
+        {
+            let mut spawned = self.spawned.lock();
+            while spawned.try_join_next().is_some() {}
+            spawned.spawn(task);
+        }
+        match answered.await {
+            Ok(answer) => answer,
+            // The task ends early with the program only, which drops this call too.
+            Err(_) => std::future::pending().await,
         }
     }
 
@@ -162,4 +211,12 @@ impl Work {
             time::sleep_until(ends.min(time::Instant::now() + Duration::from_secs(1))).await;
         }
     }
+}
+
+/// Writes in a task that is aborted if the call is dropped.
+async fn in_task_of_call<T: Send + 'static>(write: impl Future<Output = T> + Send + 'static) -> T {
+    let mut task = JoinSet::new();
+    task.spawn(write);
+    let ended = task.join_next().await;
+    ended.and_then(Result::ok).expect("a write does not panic")
 }

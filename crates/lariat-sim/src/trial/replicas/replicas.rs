@@ -76,6 +76,7 @@ fn setup(seed: u64, random: &mut fastrand::Rng) -> Setup {
         },
         workers: random.usize(1..=4),
         handlers: random.usize(1..=2),
+        fails: seed % 5 < 2,
         rates: (0..replicas).map(|_| rate(random)).collect(),
     }
 }
