@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use lariat_cache::CachedObject;
 use lariat_core::{ObjectKey, Uid};
-use lariat_queue::LaneId;
+use lariat_queue::{LaneId, QueuedKey};
 use tokio::time::Instant;
 
 use super::core::ControllerCore;
@@ -38,8 +38,9 @@ impl ControllerCore {
         if !self.is_working() {
             return Vec::new();
         }
+        // A call that was delayed before the last failure still comes, and then the key is judged again.
         lane.given_up()
-            .sweep(|key, uid| self.is_own(key, Some(uid)))
+            .sweep(|key, uid| self.is_own(key, Some(uid)) && !self.is_due_for(key, lane.id()))
     }
 
     /// Returns whether a handler still fails for a key: it is to be called again for it, by this process.
@@ -55,12 +56,14 @@ impl ControllerCore {
 
     /// Returns whether a key is being processed, or queued for a lane.
     fn is_queued(&self, key: &ObjectKey, lane: LaneId) -> bool {
-        let is_for = |each: LaneId| each == lane || each == LaneId::WHOLE;
         let queued = self.queue().queued(key);
-        queued.is_some_and(|queued| {
-            let mut lanes = queued.lanes.iter();
-            queued.processing_for.is_some() || lanes.any(|each| is_for(each.lane))
-        })
+        queued.is_some_and(|queued| queued.processing_for.is_some() || is_for(&queued, lane))
+    }
+
+    /// Returns whether a key is due for a lane, now or later.
+    fn is_due_for(&self, key: &ObjectKey, lane: LaneId) -> bool {
+        let queued = self.queue().queued(key);
+        queued.is_some_and(|queued| is_for(&queued, lane))
     }
 
     /// Returns a cached object.
@@ -142,4 +145,10 @@ impl ControllerCore {
             key,
         }
     }
+}
+
+/// Returns whether a queued key is due for a lane, now or later.
+fn is_for(queued: &QueuedKey<ObjectKey>, lane: LaneId) -> bool {
+    let mut lanes = queued.lanes.iter().map(|each| each.lane);
+    lanes.any(|each| each == lane || each == LaneId::WHOLE)
 }
