@@ -39,14 +39,14 @@ struct NoAnswer {
 
 /// Sends requests until they are answered, refused for good, or out of time.
 ///
-/// A request that is refused with `Retry-After` is sent again after that delay, up to ten times, within the timeout: after
-/// 429, because the API server did nothing, and after any 5xx if the request is a read. A longer delay than 30 seconds is
-/// left to the caller: the `Status` of an error contains the delay, and [`retry_after`](crate::retry_after) reads it. The
-/// body of an error that is not a `Status` is replaced by one.
+/// A request that is refused with `Retry-After` is sent again after that delay, up to ten times, within the timeout:
+/// after 429, because the API server did nothing, and after any 5xx if the request is a read. A longer delay than 30
+/// seconds is left to the caller: the `Status` of an error contains the delay, and
+/// [`retry_after`](crate::retry_after) reads it. The body of an error that is not a `Status` is replaced by one.
 ///
-/// The timeout is for the whole answer, head and body. Watches, followed logs, and calls into pods have none. A request
-/// to a `proxy` subresource or into a pod is sent once, and its answer is returned unchanged: a 429 or 404 may come from
-/// the program behind it.
+/// The timeout is for the whole answer, head and body. Watches, followed logs, and calls into pods have none. A
+/// request to a `proxy` subresource or into a pod is sent once, and its answer is returned unchanged: a 429 or 404 may
+/// come from the program behind it.
 ///
 /// A request with a [`Fenced`] extension is sent while its fence is open.
 ///
@@ -103,7 +103,9 @@ impl Answering {
     /// It is a little more than the API server's own timeout (`--request-timeout`, a minute).
     pub const TIMEOUT: Duration = Duration::from_secs(65);
 
-    /// Creates the service over a client, with a timeout for answers; zero means no timeout.
+    /// Creates the service over a client, with a timeout for answers.
+    ///
+    /// Zero means no timeout.
     #[must_use]
     pub fn new(client: CountedClient, timeout: Duration) -> Self {
         let limit = timeout;
@@ -114,8 +116,8 @@ impl Answering {
     ///
     /// # Errors
     ///
-    /// Fails if the request cannot be sent, is not answered in time, or its fence closes. A refusal of the API server is
-    /// an answer.
+    /// Fails if the request cannot be sent, is not answered in time, or its fence closes. A refusal of the API server
+    /// is an answer.
     ///
     /// # Cancel safety
     ///

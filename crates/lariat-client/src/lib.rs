@@ -1,8 +1,8 @@
 //! Kubernetes clients for long-lived programs: a transport below kube's client, and services around it.
 //!
-//! [`connect`], [`from_kubeconfig`] and [`from_config`] create a [`kube::Client`]. Its watches share HTTP/2 connections,
-//! dead connections and servers that only answer pings are replaced, and credentials are renewed before they expire.
-//! Kubeconfigs and proxies mean what they mean to kubectl.
+//! [`connect`], [`from_kubeconfig`] and [`from_config`] create a [`kube::Client`]. Its watches share HTTP/2
+//! connections, dead connections and servers that only answer pings are replaced, and credentials are renewed before
+//! they expire. Kubeconfigs and proxies mean what they mean to kubectl.
 //!
 //! ```no_run
 //! use kube::Client;
@@ -17,9 +17,9 @@
 //! # Ok(()) }
 //! ```
 //!
-//! The services are `tower` services of kube's requests: [`Answering`] sends a request until there is an answer, while
-//! its [`Fenced`] extension admits it; [`CountedClient`] counts requests; [`separate`] gives another runtime connections
-//! of its own. [`ClientIdentity`] is whom requests say they come from.
+//! Around any client of kube, [`Answering`] is a `tower` service that sends a request until there is an answer, while
+//! its [`Fenced`] extension admits it; [`CountedClient`] counts requests; [`separate`] gives another runtime
+//! connections of its own. [`ClientIdentity`] is whom requests say they come from.
 //!
 //! | feature | adds |
 //! |---|---|

@@ -4,10 +4,8 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::future;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use futures::FutureExt;
-use futures::future::BoxFuture;
 use http::uri::Scheme;
 use http::{HeaderValue, Request, Response, StatusCode, Uri, Version, header};
 use http_body_util::BodyExt;
@@ -17,7 +15,7 @@ use kube::client::{Body, ConfigExt};
 use kube::{Client, Config};
 use parking_lot::Mutex;
 use tokio::time::Instant;
-use tower::{BoxError, Service, ServiceBuilder, ServiceExt};
+use tower::{BoxError, ServiceBuilder, ServiceExt};
 
 use crate::credentials::{CredentialError, Credentials, Http1, Login, Refusal, Transport};
 use crate::dial::{self, NotConnected};
@@ -74,7 +72,16 @@ pub(crate) async fn client(
     let Ok(test) = layers.clone().service(mirror).oneshot(test).await;
     let recipe = recipe(config.clone(), origin.clone(), http2);
     let credentials = Credentials::read(config.clone(), origin, http2 != Http2::Off).await?;
-    let wire = Wire::new(&config, credentials, http2, test);
+    let connections = Arc::new(Connections::new(&config, credentials, http2, test));
+    let wire = tower::service_fn(move |mut request: Request<Body>| {
+        let connections = Arc::clone(&connections);
+        // Callers build requests with any version; the connection decides which one is used.
+        *request.version_mut() = Version::HTTP_11;
+        if let Some(slot) = request.extensions().get::<ServerSlot>() {
+            slot.note(&connections.url);
+        }
+        async move { connections.send(request).await }
+    });
     // The outermost layer, which sees a request as it was sent.
     let offering = ServiceBuilder::new().map_request(move |request| {
         recipe.offer(&request);
@@ -96,12 +103,7 @@ struct NotHttp {
     source: BoxError,
 }
 
-/// The service that sends requests to one server.
-#[derive(Clone)]
-struct Wire {
-    shared: Arc<Connections>,
-}
-
+/// The connections to one server.
 struct Connections {
     url: Uri,
     credentials: Arc<Credentials>,
@@ -123,7 +125,7 @@ enum Speaks {
     Http2,
 }
 
-impl Wire {
+impl Connections {
     /// Prepares requests to the server of a configuration.
     ///
     /// `test` is the request that tests liveness.
@@ -137,20 +139,16 @@ impl Wire {
         };
         let credentials = Arc::new(credentials);
         Self {
-            shared: Arc::new(Connections {
-                url,
-                liveness: Liveness::new(Arc::clone(&credentials), test),
-                credentials,
-                pool: Pool::new(http2 == Http2::PriorKnowledge),
-                judged: Mutex::default(),
-                speaks: Mutex::new(speaks),
-                is_fixed: speaks.is_some(),
-            }),
+            url,
+            liveness: Liveness::new(Arc::clone(&credentials), test),
+            credentials,
+            pool: Pool::new(http2 == Http2::PriorKnowledge),
+            judged: Mutex::default(),
+            speaks: Mutex::new(speaks),
+            is_fixed: speaks.is_some(),
         }
     }
-}
 
-impl Connections {
     /// Sends a request; repeats it once with other credentials after a refusal.
     async fn send(&self, request: Request<Body>) -> Result<Response<RouterBody>, BoxError> {
         let login = self.credentials.current().await?;
@@ -351,24 +349,4 @@ pub(crate) fn was_not_sent(error: &(dyn Error + 'static)) -> bool {
 fn find<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
     let mut causes = std::iter::successors(Some(error), |each| (**each).source());
     causes.find_map(|each| each.downcast_ref::<E>())
-}
-
-impl Service<Request<Body>> for Wire {
-    type Response = Response<RouterBody>;
-    type Error = BoxError;
-    type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        let shared = Arc::clone(&self.shared);
-        // Callers build requests with any version; the connection decides which one is used.
-        *request.version_mut() = Version::HTTP_11;
-        if let Some(slot) = request.extensions().get::<ServerSlot>() {
-            slot.note(&shared.url);
-        }
-        Box::pin(async move { shared.send(request).await })
-    }
 }

@@ -1,12 +1,11 @@
 //! A client with connections and credentials of its own, to the same server as another client.
 //!
-//! A client of kube has a task that passes on its requests, and its connections have tasks too. All of them belong to the
-//! runtime that they were spawned on. A second client on another runtime needs none of them. kube hides the service
+//! A client of kube has a task that passes on its requests, and its connections have tasks too. All of them belong to
+//! the runtime that they were spawned on. A second client on another runtime needs none of them. kube hides the service
 //! inside a client, so the first request asks for it: it goes through the other client, and takes along a slot, into
 //! which the connector puts how to make another client.
 
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -16,7 +15,7 @@ use kube::Client;
 use kube::client::Body;
 use parking_lot::Mutex;
 use tokio::time::{self, Instant};
-use tower::{BoxError, Service};
+use tower::BoxError;
 
 use crate::credentials::CredentialError;
 use crate::requests::CountedClient;
@@ -41,15 +40,15 @@ struct RecipeSlot {
     headers: HeaderMap,
 }
 
-/// Returns a client with connections and credentials of its own, to the same server.
+/// Returns a client of the same server with its own connections and credentials.
 ///
 /// Its tasks belong to the current runtime. A program on two runtimes needs it: the connections of a client stand still
-/// while the runtime is blocked that the client was created on. Its requests are counted with those of the other client.
-/// An exec plugin of the configuration is run for it too.
+/// while the runtime is blocked that the client was created on. Its requests are counted with those of the other
+/// client. An exec plugin of the configuration is run for it too.
 ///
 /// The first request goes through the other client's connections, and so do later ones while an exec plugin fails or
-/// takes more than a second. If the other client was not created by [`connect`](crate::connect) or a similar function, or
-/// a service around it adds headers, all requests do.
+/// takes more than a second. If the other client was not created by [`connect`](crate::connect) or a similar function,
+/// or a service around it adds headers, all requests do.
 ///
 /// # Panics
 ///
@@ -57,7 +56,12 @@ struct RecipeSlot {
 #[must_use]
 pub fn separate(client: &CountedClient) -> Client {
     let namespace = client.uncounted().default_namespace().to_owned();
-    Client::new(Separate::new(client.clone()), namespace)
+    let separate = Separate::new(client.clone());
+    let send = move |request| {
+        let separate = separate.clone();
+        async move { separate.send(request).await }
+    };
+    Client::new(tower::service_fn(send), namespace)
 }
 
 /// The service of a client with its own connections.
@@ -159,20 +163,5 @@ impl Separate {
             Some(other.counting(made.ok()?))
         };
         make.boxed().shared()
-    }
-}
-
-impl Service<Request<Body>> for Separate {
-    type Response = Response<Body>;
-    type Error = BoxError;
-    type Future = BoxFuture<'static, Result<Response<Body>, BoxError>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let this = self.clone();
-        Box::pin(async move { this.send(request).await })
     }
 }

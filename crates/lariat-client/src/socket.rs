@@ -15,6 +15,8 @@ pub(crate) struct Socket {
     io: Box<dyn Io>,
     /// Whether HTTP/2 was negotiated.
     pub(crate) is_http2: bool,
+    /// Called before each read.
+    on_read: Option<Box<dyn Fn() + Send>>,
 }
 
 trait Io: Read + Write + Send + Unpin {}
@@ -41,8 +43,17 @@ where
     let socket = |io: C::Response| Socket {
         is_http2: io.connected().is_negotiated_h2(),
         io: Box::new(io),
+        on_read: None,
     };
     BoxCloneSyncService::new(connector.map_response(socket).map_err(Into::into))
+}
+
+impl Socket {
+    /// Calls a function before each read; by then, what was read before has been processed.
+    pub(crate) fn on_read(self, call: impl Fn() + Send + 'static) -> Self {
+        let on_read = Some(Box::new(call) as _);
+        Self { on_read, ..self }
+    }
 }
 
 impl Read for Socket {
@@ -51,6 +62,9 @@ impl Read for Socket {
         cx: &mut Context<'_>,
         buf: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
+        if let Some(call) = &self.on_read {
+            call();
+        }
         Pin::new(&mut *self.io).poll_read(cx, buf)
     }
 }

@@ -1,8 +1,8 @@
 //! Shared clients: one handle per kind, gates before writes, own writes behind them.
 //!
-//! `shared` is the factory of clients, with one handle per kind (`kind`) and identity. A request goes through `observed`:
-//! a `gate` decides about a write, which is read from its path (`write`, `pending`, `dry_run`), and the answer is applied
-//! to the caches. Connections, credentials, retries and fences are lariat-client's.
+//! `shared` is the factory of clients, with one handle per kind (`kind`) and identity. A request goes through
+//! `observed`: a `gate` decides about a write, which is read from its path (`write`, `pending`, `dry_run`), and the
+//! answer is applied to the caches. Connections, credentials, retries and fences are lariat-client's.
 
 mod dry_run;
 mod gate;

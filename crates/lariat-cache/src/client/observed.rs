@@ -17,7 +17,7 @@ use super::dry_run;
 use super::gate::{WriteGate, WriteResult};
 use super::pending::PendingWrite;
 use super::span;
-use super::write::{OF_THE_OBJECT, Sent, Write, WriteObserver, WriteVerb};
+use super::write::{KindCache, OF_THE_OBJECT, Sent, Write, WriteObserver, WriteVerb};
 
 /// A service that adds an identity, calls a gate before writes, and reports writes.
 #[derive(Clone)]
@@ -57,6 +57,21 @@ impl GateOf {
         match self {
             Self::Unfenced(_) => None,
             Self::Factory(_) | Self::Own(_) => self.get()?.fence(),
+        }
+    }
+}
+
+/// Forwards to an observer that is set after the client was created.
+pub(super) struct Late(pub(super) Arc<OnceLock<Arc<dyn WriteObserver>>>);
+
+impl WriteObserver for Late {
+    fn cache_of(&self, write: &Write) -> Option<KindCache> {
+        self.0.get()?.cache_of(write)
+    }
+
+    fn wrote(&self, write: &Write, answer: &[u8], sent: Sent) {
+        if let Some(observer) = self.0.get() {
+            observer.wrote(write, answer, sent);
         }
     }
 }

@@ -14,9 +14,9 @@ use tokio::runtime::Handle;
 
 use super::gate::WriteGate;
 use super::kind::KindClient;
-use super::observed::{GateOf, Observed};
+use super::observed::{GateOf, Late, Observed};
 use super::table::{ClientTable, IsFenced};
-use super::write::{KindCache, Sent, Write, WriteObserver};
+use super::write::WriteObserver;
 use crate::mapper::RestMapper;
 
 /// A factory of clients: one [`KindClient`] per kind and identity.
@@ -236,8 +236,8 @@ impl SharedClientFactory {
     /// for it too.
     ///
     /// The first request goes through the factory's connections, and so do later ones while an exec plugin fails or
-    /// takes more than a second. If the factory's client was not created by [`connect`](lariat_client::connect) or a similar
-    /// function, or a service around it adds headers, all requests do.
+    /// takes more than a second. If the factory's client was not created by [`connect`](lariat_client::connect) or a
+    /// similar function, or a service around it adds headers, all requests do.
     ///
     /// ```no_run
     /// use lariat::cache::SharedClientFactory;
@@ -363,21 +363,6 @@ fn assert_runtime() {
         "a client of Lariat was requested outside a tokio runtime; call it inside \
                  `#[tokio::main]`, or after `Runtime::enter`"
     );
-}
-
-/// Forwards to an observer that is set after the client was created.
-struct Late(Arc<OnceLock<Arc<dyn WriteObserver>>>);
-
-impl WriteObserver for Late {
-    fn cache_of(&self, write: &Write) -> Option<KindCache> {
-        self.0.get()?.cache_of(write)
-    }
-
-    fn wrote(&self, write: &Write, answer: &[u8], sent: Sent) {
-        if let Some(observer) = self.0.get() {
-            observer.wrote(write, answer, sent);
-        }
-    }
 }
 
 impl fmt::Debug for SharedClientFactory {

@@ -218,13 +218,15 @@ impl Drop for Waiting {
 
 /// The connection of an answer, as an extension of its response.
 ///
-/// Only answers over HTTP/2 have it, from clients that were created by [`connect`](crate::connect) or a similar function.
+/// Only answers over HTTP/2 have it, from clients that were created by [`connect`](crate::connect) or a similar
+/// function.
 #[derive(Debug, Clone)]
 pub struct Connection(Weak<Line>);
 
 impl Connection {
-    /// Reports that a watch received nothing new for so long that its server may have stopped to watch.
+    /// Reports a watch that has been silent for suspiciously long.
     ///
+    /// It received nothing new for so long that its server, or the server's watch cache, may have stopped to watch.
     /// The next request opens a fresh connection, if there was none in the last seconds.
     pub fn report_silence(&self) {
         if let Some(line) = self.0.upgrade() {

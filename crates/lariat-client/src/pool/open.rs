@@ -1,6 +1,5 @@
 //! Opening HTTP/2 connections, and driving them.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
@@ -8,7 +7,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use hyper::client::conn::http2::{self, SendRequest};
-use hyper::rt::{Executor, Read, ReadBufCursor, Write};
+use hyper::rt::Executor;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::Body;
 use parking_lot::Mutex;
@@ -74,7 +73,7 @@ fn settling_timeout(dialer: &Dialer) -> Duration {
 /// A connection until it has ended.
 pub(super) struct Http2 {
     /// It accepts requests while it is stored here.
-    connection: Mutex<Option<http2::Connection<Settling, Body, TokioExecutor>>>,
+    connection: Mutex<Option<http2::Connection<Socket, Body, TokioExecutor>>>,
     /// The server's stream limit when it was last asked for; 0 if the connection has ended.
     limit: AtomicUsize,
 }
@@ -94,7 +93,7 @@ impl Http2 {
         self.read(&self.connection.lock())
     }
 
-    fn read(&self, connection: &Option<http2::Connection<Settling, Body, TokioExecutor>>) -> usize {
+    fn read(&self, connection: &Option<http2::Connection<Socket, Body, TokioExecutor>>) -> usize {
         let limit = connection
             .as_ref()
             .map_or(NOT_SETTLED, |each| each.current_max_send_streams());
@@ -120,11 +119,9 @@ pub(super) async fn open(
         source: Some(Arc::new(source)),
     };
     let settled = Arc::new(Settled::default());
-    let settling = Settling {
-        socket,
-        settled: Arc::clone(&settled),
-    };
-    let (send, connection) = builder().handshake(settling).await.map_err(ended)?;
+    let reads = Arc::clone(&settled);
+    let socket = socket.on_read(move || reads.may_have_settled());
+    let (send, connection) = builder().handshake(socket).await.map_err(ended)?;
     let connection = Arc::new(Http2 {
         connection: Mutex::new(Some(connection)),
         limit: AtomicUsize::new(NOT_SETTLED),
@@ -188,6 +185,13 @@ struct Settled {
 }
 
 impl Settled {
+    /// Wakes the opener, unless it has its limit.
+    fn may_have_settled(&self) {
+        if !self.is_settled.load(Ordering::Relaxed) {
+            self.notify.notify_waiters();
+        }
+    }
+
     /// Waits until the server's stream limit is known, or the connection has ended.
     async fn wait(&self, connection: &Http2, send: &SendRequest<Body>) {
         loop {
@@ -200,56 +204,5 @@ impl Settled {
             }
             notified.await;
         }
-    }
-}
-
-/// A socket that notifies on each read.
-///
-/// By then hyper has processed the bytes that were read before.
-pub(crate) struct Settling {
-    socket: Socket,
-    settled: Arc<Settled>,
-}
-
-impl Read for Settling {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: ReadBufCursor<'_>,
-    ) -> Poll<std::io::Result<()>> {
-        if !self.settled.is_settled.load(Ordering::Relaxed) {
-            self.settled.notify.notify_waiters();
-        }
-        Pin::new(&mut self.socket).poll_read(cx, buf)
-    }
-}
-
-impl Write for Settling {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<std::io::Result<usize>> {
-        Pin::new(&mut self.socket).poll_write(cx, buf)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.socket).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.socket).poll_shutdown(cx)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.socket.is_write_vectored()
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[std::io::IoSlice<'_>],
-    ) -> Poll<std::io::Result<usize>> {
-        Pin::new(&mut self.socket).poll_write_vectored(cx, bufs)
     }
 }

@@ -2,11 +2,14 @@
 
 use std::error::Error;
 use std::fmt::Display;
+use std::future::ready;
 use std::io::Write as _;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
+use http::{Request, Response};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, PostParams};
 use kube::client::Body;
@@ -15,6 +18,7 @@ use lariat_client::{Answering, CountedClient, Fence, Fenced, Http2, from_config}
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
+use tokio::time;
 use tower::ServiceBuilder;
 
 use crate::credentials::{Folder, Guarded};
@@ -45,7 +49,7 @@ async fn fenced(config: Config) -> (Client, Closed) {
     let fence = Closed::default();
     let asked = fence.clone();
     let answering = Answering::new(CountedClient::new(client), Answering::TIMEOUT);
-    let fencing = ServiceBuilder::new().map_request(move |mut request: http::Request<Body>| {
+    let fencing = ServiceBuilder::new().map_request(move |mut request: Request<Body>| {
         let fence = Fenced::new(Box::new(asked.clone()), "a request");
         request.extensions_mut().insert(fence);
         request
@@ -119,4 +123,33 @@ async fn write_is_not_sent_when_fence_closes_while_credentials_are_read() {
     let error = written.expect_err("the fence has closed");
     assert!(error.contains(REFUSED), "{error}");
     assert_eq!(*guarded.seen.lock(), ["old"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn refused_request_is_not_sent_again_once_fence_closes() {
+    let sent = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&sent);
+    let service = tower::service_fn(move |_: Request<Body>| {
+        count.fetch_add(1, Ordering::Relaxed);
+        let answer = Response::builder().status(429).header("retry-after", 1);
+        ready(answer.body(Body::empty()))
+    });
+    let client = CountedClient::new(Client::new(service, "default"));
+    let answering = Answering::new(client, Answering::TIMEOUT);
+    let fence = Closed::default();
+    let mut request = Request::post("/api/v1/namespaces")
+        .body(Body::from(Vec::new()))
+        .unwrap();
+    let fenced = Fenced::new(Box::new(fence.clone()), "a request");
+    request.extensions_mut().insert(fenced);
+    // The second delay has begun, and no timer tells the client of the end.
+    let closing = async {
+        time::sleep(Duration::from_millis(1_500)).await;
+        fence.0.store(true, Ordering::Relaxed);
+    };
+    let (answer, ()) = tokio::join!(answering.send(request), closing);
+    let error = answer.expect_err("the fence has closed");
+    assert_eq!(error.to_string(), "fenced: a request, sent: false");
+    assert!(!error.was_sent());
+    assert_eq!(sent.load(Ordering::Relaxed), 2);
 }
