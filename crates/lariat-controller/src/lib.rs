@@ -68,6 +68,8 @@ mod payload;
 mod snapshot;
 mod status;
 
+mod failures;
+
 mod lane;
 
 mod controller;

@@ -13,7 +13,6 @@ use tokio::time;
 
 use super::activity::Activity;
 use super::caches::Caches;
-use super::failures::{Failures, KEYS};
 use super::feed::Feed;
 use super::history::History;
 use super::leaving::Leaving;
@@ -24,6 +23,7 @@ use super::shards::OwnKeys;
 use crate::clients::CallClients;
 use crate::current::{self, Caller};
 use crate::enqueue::{Enqueue, EnqueueError};
+use crate::failures::KEYS;
 use crate::hot_loop::Detector;
 use crate::lane::{GIVEN_UP, Lane, LaneList, Lanes, Limit, Waiting};
 use crate::payload::{Payload, Queue};
@@ -42,7 +42,6 @@ pub(crate) struct ControllerCore {
     lanes: Arc<Lanes>,
     leaving: Leaving,
     history: History,
-    failures: Failures,
     /// Shared with the watchdog, weakly.
     activity: Arc<Activity>,
     detector: Arc<Detector>,
@@ -85,7 +84,6 @@ impl ControllerCore {
             lanes,
             leaving: Leaving::default(),
             history: History::new(options.runs_remembered()),
-            failures: Failures::new(gvk.clone()),
             activity,
             detector,
             own_keys: OwnKeys::new(gvk.clone(), options.shards.clone()),
@@ -242,10 +240,6 @@ impl ControllerCore {
         &self.history
     }
 
-    pub(super) fn failures(&self) -> &Failures {
-        &self.failures
-    }
-
     /// Returns whether the controller has workers.
     pub(super) fn is_working(&self) -> bool {
         self.working.load(Ordering::Relaxed) > 0
@@ -381,7 +375,6 @@ impl ControllerCore {
         if let Some(opened) = self.opened() {
             opened.require(is_required);
         }
-        self.failures.forget_gone(&lanes);
     }
 
     /// Releases the place that a handler's limit reserves for a key, if any.
@@ -532,7 +525,7 @@ impl ControllerCore {
             .map(|of| TableSize::new(of.name, of.entries, of.bound).of(kind));
         all.extend(queue);
         let lanes = self.lanes.list();
-        let failing = (self.failures.keys(), KEYS * lanes.len());
+        let failing = sum(lanes.iter().map(|lane| (lane.failures().len(), KEYS)));
         let given_up = lanes.iter().map(|lane| (lane.given_up().len(), GIVEN_UP));
         let given_up = sum(given_up);
         let [runs, older] = self.history.table_sizes();

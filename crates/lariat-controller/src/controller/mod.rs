@@ -17,14 +17,13 @@
 //!    streams, and `gains` those that a change of the ring (`shards`) brings; `resyncs` enqueues them all.
 //! 2. `worker` dequeues a key. `run` calls the lanes that are due, one after the other; `guard` isolates a call, and
 //!    `verdict` decides when the lane is called next.
-//! 3. `history` and `activity` record runs and running calls, `failures` logs failures, and `snapshots` and `trouble`
+//! 3. `history` and `activity` record runs and running calls, lanes count their failures, and `snapshots` and `trouble`
 //!    read all of it for status pages.
 
 mod activity;
 mod caches;
 mod core;
 mod crew;
-mod failures;
 mod feed;
 mod gains;
 mod guard;

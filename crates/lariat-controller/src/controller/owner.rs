@@ -280,7 +280,7 @@ impl Owner {
                 () = caches.release_held() => {}
                 () = lane_ended(&core) => slot.sweep(),
                 Some(()) = unused => slot.rest_if_unused(),
-                () = core.sum_up_failures() => {}
+                () = core.failures_due() => core.log_failures(false),
                 () = core.log_leaving() => {}
                 () = changed => {}
             }
@@ -315,7 +315,7 @@ impl Owner {
             }
         }
         self.core.set_working(0);
-        self.core.failures().flush();
+        self.core.log_failures(true);
     }
 
     /// Returns whether the kind still rests and this owner ends, so that the slot can be dropped.

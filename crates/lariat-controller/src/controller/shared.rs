@@ -108,9 +108,10 @@ impl<K: View> SharedController<K> {
     /// A handler that is registered while the controller runs is called for every existing object, without the other
     /// handlers, and for every change from then on.
     ///
-    /// Failures are logged through `tracing`. The first is logged immediately, as a warning, or as an error if it is
-    /// not retried. Further failures with the same error, whatever the key, are summarised after 1, 10 and 60 seconds,
-    /// then every ten minutes. The recovery is logged too. At debug level every failure is logged.
+    /// Failures are logged through `tracing`: of each key the first with an error, and then the attempts that are powers
+    /// of two, as a warning, or as an error if the failure is not retried. The first with an error is logged at once.
+    /// Those of other keys in the next second, then two, four, and so on up to ten minutes, are one line. The recovery
+    /// is logged too. At debug level every failure is logged.
     ///
     /// ```no_run
     /// use k8s_openapi::api::core::v1::Pod;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use lariat_cache::CachedObject;
 use lariat_core::{ObjectKey, Uid};
 use lariat_queue::{LaneId, QueuedKey};
-use tokio::time::Instant;
+use tokio::time::{self, Instant};
 
 use super::core::ControllerCore;
 use crate::lane::Lane;
@@ -19,15 +19,25 @@ use crate::snapshot::{FailingKey, GivenUpKey};
 impl ControllerCore {
     /// Returns the keys that a handler fails for, in no order.
     pub(super) fn failing(&self, lane: &Lane) -> Vec<ObjectKey> {
-        self.failures()
-            .sweep(&|handler, key| self.still_fails(handler, key));
-        self.failures().failing(lane.name())
+        lane.failures().sweep(|key| self.still_fails(lane, key))
     }
 
-    /// Waits until a summary of failures is due, and logs it. Call it in a loop.
-    pub(super) async fn sum_up_failures(&self) {
-        let still_fails = |handler: &Arc<str>, key: &ObjectKey| self.still_fails(handler, key);
-        self.failures().sum_up(self.lanes(), &still_fails).await;
+    /// Waits until lines about failures are due.
+    pub(super) async fn failures_due(&self) {
+        let lanes = self.lanes().list();
+        let due = lanes.iter().filter_map(|lane| lane.failures().due()).min();
+        match due {
+            Some(due) => time::sleep_until(due).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Logs the failures that are due, or at the end all that are not logged.
+    pub(super) fn log_failures(&self, is_end: bool) {
+        for lane in self.lanes().list().iter() {
+            self.failing(lane);
+            lane.failures().log_due(self.gvk(), lane.name(), is_end);
+        }
     }
 
     /// Returns the keys that a handler has given up, with the ends of their last calls.
@@ -44,14 +54,10 @@ impl ControllerCore {
     }
 
     /// Returns whether a handler still fails for a key: it is to be called again for it, by this process.
-    fn still_fails(&self, handler: &Arc<str>, key: &ObjectKey) -> bool {
-        let lanes = self.lanes().list();
-        let lane = lanes.iter().find(|lane| Arc::ptr_eq(lane.name(), handler));
-        lane.is_some_and(|lane| {
-            let is_own = self.object(key).is_none() || self.is_own(key, None);
-            // Outside the queue first: a key is in both places while it moves.
-            is_own && (lane.waits(key).is_some() || self.is_queued(key, lane.id()))
-        })
+    fn still_fails(&self, lane: &Lane, key: &ObjectKey) -> bool {
+        let is_own = self.object(key).is_none() || self.is_own(key, None);
+        // Outside the queue first: a key is in both places while it moves.
+        is_own && (lane.waits(key).is_some() || self.is_queued(key, lane.id()))
     }
 
     /// Returns whether a key is being processed, or queued for a lane.

@@ -21,9 +21,9 @@ use lariat_queue::{Priority, Verdict};
 use tokio::time::Instant;
 
 use super::core::ControllerCore;
-use super::failures::{Failed, Next};
 use super::guard::{Again, Failure};
 use super::history::CallRecord;
+use crate::failures::Failed;
 use crate::handler::Class;
 use crate::lane::Lane;
 use crate::payload::{Payload, Taken};
@@ -158,21 +158,21 @@ impl EndedCall<'_> {
         if exhausted {
             lane.count_exhausted();
         }
-        let next = if exhausted || is_terminal {
+        let is_final = exhausted || is_terminal;
+        let again_in = if is_final {
             // For the queue, the lane is done: its failures in a row are reset.
-            Next::Final(lane.after_final_failure(newest().as_ref()))
+            lane.after_final_failure(newest().as_ref())
         } else {
-            Next::Retry(self.retry_in(&failure, &newest))
+            Some(self.retry_in(&failure, &newest))
         };
         // Without an object there is nothing to give up: a deleted object does not change any more.
-        let given_up = next.delay().is_none().then(&newest).flatten();
+        let given_up = again_in.is_none().then(&newest).flatten();
         let given_up = given_up.map(|object| object.uid().clone());
         lane.given_up().note(self.work.key(), given_up);
-        let text = self.log_failed(next, failure);
-        let record = report.record(lane, Some(text), next.delay());
-        let after = match next {
-            Next::Retry(after) => after,
-            Next::Final(after) => return (requeued(lane, after, priority), record),
+        let text = self.log_failed(is_final, again_in, failure);
+        let record = report.record(lane, Some(text), again_in);
+        let Some(after) = again_in.filter(|_| !is_final) else {
+            return (requeued(lane, again_in, priority), record);
         };
         let handler = Arc::clone(lane.name());
         let cause = Cause::Retry { handler, failures };
@@ -198,7 +198,9 @@ impl EndedCall<'_> {
     /// Records that the handler neither fails for the key any more nor has given it up.
     fn settled(&self) {
         let key = self.work.key();
-        self.core.failures().succeeded(self.lane.name(), key);
+        if self.lane.failures().succeeded(key) {
+            self.core.lanes().notify();
+        }
         self.lane.given_up().note(key, None);
     }
 
@@ -253,23 +255,33 @@ impl EndedCall<'_> {
     }
 
     /// Logs a failure; returns its text.
-    fn log_failed(&self, next: Next, failure: Failure) -> Arc<str> {
+    fn log_failed(
+        &self,
+        is_final: bool,
+        again_in: Option<Duration>,
+        failure: Failure,
+    ) -> Arc<str> {
         let (kind, key, handler) = (self.core.gvk(), self.work.key(), self.lane.name());
         let (error, attempt) = (failure.text, self.report.attempt);
         // Conflicts are normal with optimistic concurrency, and the retry sees the new state. No warning is due.
-        if let (true, Next::Retry(retry_in)) = (failure.is_conflict, next) {
-            let retry_in = tracing::field::debug(retry_in);
+        if failure.is_conflict && !is_final {
+            let retry_in = again_in.map(tracing::field::debug);
             tracing::debug!(%kind, %key, %handler, %error, attempt, retry_in, "conflict, retrying");
             return error;
         }
-        self.core.failures().failed(&Failed {
+        let is_sooner = self.lane.failures().failed(&Failed {
+            kind,
             handler,
             key,
             error: &error,
             attempt,
-            next,
+            is_final,
+            again_in,
             panicked: failure.panicked,
         });
+        if is_sooner {
+            self.core.lanes().notify();
+        }
         error
     }
 }

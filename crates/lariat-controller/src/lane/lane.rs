@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::given_up::GivenUp;
 use super::waiting::{Hold, Limit, WaitingKey};
+use crate::failures::Failures;
 use crate::handler::{AnyHandler, Callee, DelayOf, HandlerOptions, KeySource, Resync};
 use crate::status::HandlerStatus;
 use crate::totals::{CallOutcome, Totals};
@@ -27,6 +28,7 @@ pub(crate) struct Lane {
     limiter: Option<Mutex<Box<dyn RateLimiter>>>,
     limit: Option<Limit>,
     hold: Hold,
+    failures: Failures,
     given_up: GivenUp,
     in_flight: Arc<InFlight>,
     totals: Mutex<Totals>,
@@ -74,6 +76,7 @@ impl Lane {
             limit: options.concurrency.map(Limit::new),
             options,
             hold,
+            failures: Failures::default(),
             given_up: GivenUp::default(),
             in_flight: Arc::default(),
             totals: Mutex::default(),
@@ -110,6 +113,11 @@ impl Lane {
     /// Returns the keys that wait for caches, or for the end of a pause.
     pub(crate) fn hold(&self) -> &Hold {
         &self.hold
+    }
+
+    /// Returns the recent failures, and the keys that are retried after them.
+    pub(crate) fn failures(&self) -> &Failures {
+        &self.failures
     }
 
     /// Returns the keys whose last call failed for good.

@@ -48,7 +48,7 @@ async fn handlers_that_fail_are_logged_by_name() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_cause_is_a_line_and_its_sums_however_many_keys_fail() {
+async fn same_error_of_many_keys_is_one_line_with_their_count() {
     let logs = Logs::begin();
     let bench = Bench::new().await;
     let is_down = Arc::new(AtomicBool::new(true));
@@ -70,11 +70,7 @@ async fn one_cause_is_a_line_and_its_sums_however_many_keys_fail() {
     time::sleep(60 * SECOND).await;
     let text = logs.text();
     let warnings = lines(&text, "WARN");
-    assert_eq!(
-        warnings.len(),
-        3,
-        "at once, after 1 s and after 11 s: {text}"
-    );
+    assert_eq!(warnings.len(), 2, "at once, and after 1 s: {text}");
     assert!(warnings[1].contains("failing=200"), "{}", warnings[1]);
     assert!(
         warnings[1].contains("examples=default/map-"),
@@ -92,11 +88,6 @@ async fn one_cause_is_a_line_and_its_sums_however_many_keys_fail() {
         .collect();
     assert_eq!(recovered.len(), 1, "{text}");
     let failures = bench.status().handlers[0].failures;
-    assert!(
-        recovered[0].contains(&format!("failures={failures} ")),
-        "{}",
-        recovered[0]
-    );
     let all_lines = lines(&text, "DEBUG");
     let all = all_lines
         .iter()

@@ -15,6 +15,7 @@ mod ending;
 mod enqueueing;
 mod factory;
 mod failing;
+mod failing_keys;
 mod fencing;
 mod gates;
 mod giving_up;
