@@ -17,8 +17,8 @@
 //!    streams, and `gains` those that a change of the ring (`shards`) brings; `resyncs` enqueues them all.
 //! 2. `worker` dequeues a key. `run` calls the lanes that are due, one after the other; `guard` isolates a call, and
 //!    `verdict` decides when the lane is called next.
-//! 3. `history` and `activity` record runs and running calls, lanes count their failures, and `snapshots` and `trouble`
-//!    read all of it for status pages.
+//! 3. `run_log` is told when a run begins and how its calls end, and passes that on to `history`, `activity`, and the
+//!    lanes, which count their failures. `snapshots` and `trouble` read all of it for status pages.
 
 mod activity;
 mod caches;
@@ -37,6 +37,7 @@ mod pieces;
 mod registration;
 mod resyncs;
 mod run;
+mod run_log;
 mod shards;
 mod shared;
 mod slot;

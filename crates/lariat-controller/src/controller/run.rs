@@ -10,19 +10,16 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use lariat_cache::{CachedObject, LoadError};
-use lariat_core::{Cause, Causes};
 use lariat_lease::Leadership;
 use lariat_queue::{LaneId, Verdict};
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::field;
 
 use super::activity::WorkerActivity;
 use super::core::ControllerCore;
 use super::guard::{Answer, guarded};
-use super::history::{CallRecord, RunRecord};
 use super::opened::Opened;
-use super::verdict::{EndedCall, Report};
+use super::run_log::RunLog;
+use super::verdict::EndedCall;
 use crate::handler::{Call, CallKind, Decoded};
 use crate::lane::{Admission, Lane, Waiting};
 use crate::payload::{Payload, Taken};
@@ -55,19 +52,14 @@ pub(super) async fn run(
     let mut runner = Runner {
         core,
         opened,
-        number: core.next_run(),
-        causes: Arc::new(work.payload().causes_by_now()),
-        is_looping: core.detector().began(work.key(), &work.payload().causes),
+        log: RunLog::began(core, worker, &work, due),
         work,
-        began: Instant::now(),
         stopping,
         decoded: Decoded::default(),
         returned: None,
         fetched: None,
-        calls: Vec::with_capacity(due),
     };
     let mut verdicts = Vec::with_capacity(due);
-    runner.log_dequeued();
     for lane in lanes.iter() {
         // `lanes` is a snapshot. A lane that was added after it is not called: its registration enqueues the key for it
         // again. A lane that was removed is refused by `enter` below.
@@ -78,7 +70,7 @@ pub(super) async fn run(
             verdicts.push((lane.id(), verdict));
             continue;
         }
-        worker.calls(lane.name(), lane.is_limited());
+        runner.log.calls(lane);
         if !runner.admits(lane).await {
             continue;
         }
@@ -98,7 +90,8 @@ pub(super) async fn run(
             verdicts.push((lane.id(), verdict));
         }
     }
-    Some((runner.end(), verdicts))
+    runner.log.finish(&runner.work);
+    Some((runner.work, verdicts))
 }
 
 /// Warns if deletions were dropped before some handler had handled them.
@@ -140,18 +133,13 @@ struct Runner<'a> {
     /// The use of the kind that the worker belongs to.
     opened: &'a Arc<Opened>,
     work: Taken,
-    number: u64,
-    causes: Arc<Causes>,
-    /// Whether the run is part of a hot loop by own writes or enqueues.
-    is_looping: bool,
-    began: Instant,
+    log: RunLog<'a>,
     stopping: &'a Arc<CancellationToken>,
     decoded: Decoded,
     /// The newest state that a handler of this run returned.
     returned: Option<Arc<CachedObject>>,
     /// The fetched object, if a handler needed content that is not cached.
     fetched: Option<Arc<CachedObject>>,
-    calls: Vec<CallRecord>,
 }
 
 impl Runner<'_> {
@@ -185,19 +173,14 @@ impl Runner<'_> {
         true
     }
 
-    /// Delays a handler in a hot loop, if its options ask for that. Deletions are not delayed.
+    /// Delays a handler in a hot loop, if its options ask for that.
     fn slowed(&self, lane: &Lane) -> Option<Verdict<Payload>> {
-        let delay = lane.hot_loop_delay().filter(|_| self.is_looping)?;
-        let (key, payload) = (self.work.key(), self.work.payload());
-        if payload.deleted(lane.id()).is_some() {
-            return None;
-        }
-        let after = self.core.detector().wait(key, lane.id(), delay)?;
+        let after = self.log.hot_loop_wait(lane, &self.work)?;
         // A place that a limit reserves for this key would stay unused during the delay.
-        self.core.pass(lane, key);
+        self.core.pass(lane, self.work.key());
         Some(Verdict::Postponed {
             after,
-            payload: payload.for_lane(lane.id()),
+            payload: self.work.payload().for_lane(lane.id()),
             priority: Some(self.work.priority()),
         })
     }
@@ -217,12 +200,7 @@ impl Runner<'_> {
     /// Returns none if the handler needs content that is being loaded; the key is kept for it then.
     async fn call(&mut self, lane: &Arc<Lane>) -> Option<Verdict<Payload>> {
         let failures = self.work.failures(lane.id());
-        let began = Instant::now();
-        // The lag is the time from a change to the call. A retry and a requested call do not react to a change. The
-        // time that earlier handlers of this run took counts.
-        if failures == 0 && self.causes.iter().any(is_change) {
-            lane.count_lag(self.work.waited() + (began - self.began));
-        }
+        let began = self.log.call_began(lane, failures);
         let answer = match self.object_for(lane).await {
             // The handler's token was cancelled while the object was fetched.
             _ if lane.is_over() => return Some(Verdict::Done),
@@ -239,7 +217,8 @@ impl Runner<'_> {
             }
             Ok(Newest::Known(object)) => {
                 let call = self.make_call(lane, object, failures);
-                self.log_calling(lane, failures.saturating_add(1));
+                self.log
+                    .calling(lane, &self.work, failures.saturating_add(1));
                 let caller = call.caller();
                 guarded(call, caller).await
             }
@@ -248,47 +227,17 @@ impl Runner<'_> {
         };
         // Handlers after this one see what it returned, also if it failed after a write.
         self.returned = answer.updated.or(self.returned.take());
-        let report = Report {
-            ended: answer.ended,
-            attempt: failures.saturating_add(1),
-            took: began.elapsed(),
-            is_conflict: answer
-                .result
-                .as_ref()
-                .is_err_and(|failure| failure.is_conflict),
-        };
         let ended = EndedCall {
             core: self.core,
             work: &self.work,
             lane,
-            report,
+            outcome: answer.ended,
+            attempt: failures.saturating_add(1),
+            took: began.elapsed(),
         };
-        let (verdict, record) = ended.judge(answer.result, || self.newest());
-        self.log_called(&record);
-        self.calls.push(record);
+        let (verdict, ended) = ended.judge(answer.result, || self.newest());
+        self.log.call_ended(lane, &self.work, ended);
         Some(verdict)
-    }
-
-    fn log_dequeued(&self) {
-        let (kind, key, run) = (self.core.gvk(), self.work.key(), self.number);
-        let (causes, priority) = (&self.causes, self.work.priority().as_str());
-        let waited = format_args!("{:.1?}", self.work.waited());
-        tracing::trace!(target: "lariat::queue", %kind, %key, run, %causes, priority, %waited, "dequeued");
-    }
-
-    fn log_calling(&self, lane: &Lane, attempt: u32) {
-        let (kind, key, handler) = (self.core.gvk(), self.work.key(), lane.name());
-        let run = self.number;
-        tracing::trace!(target: "lariat::run", %kind, %key, %handler, run, attempt, "calling");
-    }
-
-    fn log_called(&self, call: &CallRecord) {
-        let (kind, key, handler) = (self.core.gvk(), self.work.key(), &call.handler);
-        let (run, attempt) = (self.number, call.attempt);
-        let took = format_args!("{:.1?}", call.took);
-        let (outcome, error) = (call.outcome.as_str(), call.error.as_deref());
-        let again = call.requeue_after.map(field::debug);
-        tracing::trace!(target: "lariat::run", %kind, %key, %handler, run, attempt, outcome, error, %took, again, "called");
     }
 
     fn make_call(
@@ -300,13 +249,13 @@ impl Runner<'_> {
         Call {
             kind: Arc::clone(self.opened) as Arc<dyn CallKind>,
             callee: Arc::clone(lane.callee()),
-            run: self.number,
+            run: self.log.number,
             key: self.work.key().clone(),
             object,
             deleted: self.work.payload().deleted(lane.id()).cloned(),
             has_later_deletions: self.work.payload().has_later_deletions(lane.id()),
             decoded: self.decoded.clone(),
-            causes: Arc::clone(&self.causes),
+            causes: Arc::clone(&self.log.causes),
             failures,
             stopping: Arc::clone(self.stopping),
             term: self.core.leadership().map(Leadership::term),
@@ -365,34 +314,6 @@ impl Runner<'_> {
         self.fetched.clone_from(&loaded);
         Ok(Newest::Known(loaded))
     }
-
-    /// Records the run in the history, and returns the key.
-    fn end(self) -> Taken {
-        if self.core.history().is_kept() && !self.calls.is_empty() {
-            self.core.history().push(RunRecord {
-                run: self.number,
-                key: self.work.key().clone(),
-                causes: self.causes,
-                began: self.began,
-                waited: self.work.waited(),
-                took: self.began.elapsed(),
-                calls: self.calls,
-            });
-        }
-        self.work
-    }
-}
-
-/// Returns whether a cause is a change, rather than a request or a retry.
-fn is_change(cause: &Cause) -> bool {
-    matches!(
-        cause,
-        Cause::Added { .. }
-            | Cause::Updated { .. }
-            | Cause::Deleted { .. }
-            | Cause::Wrote { .. }
-            | Cause::Related { .. }
-    )
 }
 
 /// Returns whether the cached state is preferred to a returned or fetched one.

@@ -22,8 +22,7 @@ use tokio::time::Instant;
 
 use super::core::ControllerCore;
 use super::guard::{Again, Failure};
-use super::history::CallRecord;
-use crate::failures::Failed;
+use super::run_log::Ended;
 use crate::handler::Class;
 use crate::lane::Lane;
 use crate::payload::{Payload, Taken};
@@ -35,68 +34,52 @@ const BROKEN_LIMITER: Duration = Duration::from_secs(30);
 /// The delay of a retry that can hardly help: until a user acts, more retries are useless.
 const SLOW: Duration = Duration::from_secs(300);
 
-/// How a call ended.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Report {
-    pub(super) ended: CallOutcome,
-    pub(super) attempt: u32,
-    pub(super) took: Duration,
-    /// Whether a write was refused with 409 Conflict.
-    pub(super) is_conflict: bool,
-}
-
-impl Report {
-    /// Returns the report as a record for the history.
-    pub(super) fn record(
-        self,
-        lane: &Lane,
-        error: Option<Arc<str>>,
-        again: Option<Duration>,
-    ) -> CallRecord {
-        CallRecord {
-            handler: Arc::clone(lane.name()),
-            outcome: self.ended,
-            took: self.took,
-            attempt: self.attempt,
-            is_conflict: self.is_conflict,
-            error,
-            requeue_after: again,
-            note: None,
-        }
-    }
-}
-
 /// A call of a handler that has ended.
 pub(super) struct EndedCall<'a> {
     pub(super) core: &'a ControllerCore,
     pub(super) work: &'a Taken,
     pub(super) lane: &'a Lane,
-    pub(super) report: Report,
+    pub(super) outcome: CallOutcome,
+    pub(super) attempt: u32,
+    pub(super) took: Duration,
 }
 
 impl EndedCall<'_> {
-    /// Returns the verdict for the queue, and the record for the history.
+    /// Returns the verdict for the queue, and the end of the call for the log of the run.
     ///
-    /// A failure is logged. `newest` returns the newest known state, for the functions of the handler's options.
+    /// `newest` returns the newest known state, for the functions of the handler's options.
     pub(super) fn judge(
         &self,
         result: Result<Again, Failure>,
         newest: impl Fn() -> Option<Arc<CachedObject>>,
-    ) -> (Verdict<Payload>, CallRecord) {
-        let again = result.as_ref().ok().and_then(|again| again.after);
-        let is_immediate = again == Some(Duration::ZERO);
-        let Report {
-            ended,
-            attempt,
-            took,
-            ..
-        } = self.report;
-        self.lane.count(ended, attempt, took, is_immediate);
-        let (verdict, record) = match result {
-            Ok(again) => self.answered(&again),
-            Err(failure) => self.failed(failure, newest),
+    ) -> (Verdict<Payload>, Ended) {
+        let ended = Ended {
+            outcome: self.outcome,
+            attempt: self.attempt,
+            took: self.took,
+            failure: None,
+            is_final: false,
+            is_exhausted: false,
+            again_in: None,
+            given_up: None,
+            note: None,
         };
-        (self.with_later_deletions(verdict), record)
+        let (verdict, ended) = match result {
+            Ok(again) => {
+                let verdict = requeued(self.lane, again.after, again.priority);
+                let (again_in, note) = (again.after, again.note);
+                (
+                    verdict,
+                    Ended {
+                        again_in,
+                        note,
+                        ..ended
+                    },
+                )
+            }
+            Err(failure) => self.failed(failure, newest, ended),
+        };
+        (self.with_later_deletions(verdict), ended)
     }
 
     /// Requeues for the next deletion, if the handler has handled one of several.
@@ -126,39 +109,28 @@ impl EndedCall<'_> {
         self.backoff(tries)
     }
 
-    /// Judges a success.
-    fn answered(&self, again: &Again) -> (Verdict<Payload>, CallRecord) {
-        self.settled();
-        let record = CallRecord {
-            note: again.note.clone(),
-            ..self.report.record(self.lane, None, again.after)
-        };
-        (requeued(self.lane, again.after, again.priority), record)
-    }
-
     /// Judges a failure.
     fn failed(
         &self,
         failure: Failure,
         newest: impl Fn() -> Option<Arc<CachedObject>>,
-    ) -> (Verdict<Payload>, CallRecord) {
-        let (lane, report) = (self.lane, self.report);
-        let (failures, is_uncounted, priority) =
-            (report.attempt, failure.is_uncounted, failure.priority);
-        // Counts as a success everywhere: the failures in a row are reset, and a recovery is logged.
+        ended: Ended,
+    ) -> (Verdict<Payload>, Ended) {
+        let (lane, failures) = (self.lane, self.attempt);
+        let (is_uncounted, priority) = (failure.is_uncounted, failure.priority);
         if failure.class == Class::Ignored {
-            self.log_ignored(&failure.text);
-            self.settled();
-            let record = report.record(lane, Some(failure.text), failure.after);
-            return (requeued(lane, failure.after, priority), record);
+            let (again_in, failure) = (failure.after, Some(failure));
+            let ended = Ended {
+                failure,
+                again_in,
+                ..ended
+            };
+            return (requeued(lane, again_in, priority), ended);
         }
         let is_terminal = failure.class == Class::Terminal;
         // An uncounted failure never exhausts the retries.
-        let exhausted = !is_terminal && !is_uncounted && lane.is_exhausted(failures);
-        if exhausted {
-            lane.count_exhausted();
-        }
-        let is_final = exhausted || is_terminal;
+        let is_exhausted = !is_terminal && !is_uncounted && lane.is_exhausted(failures);
+        let is_final = is_exhausted || is_terminal;
         let again_in = if is_final {
             // For the queue, the lane is done: its failures in a row are reset.
             lane.after_final_failure(newest().as_ref())
@@ -167,12 +139,16 @@ impl EndedCall<'_> {
         };
         // Without an object there is nothing to give up: a deleted object does not change any more.
         let given_up = again_in.is_none().then(&newest).flatten();
-        let given_up = given_up.map(|object| object.uid().clone());
-        lane.given_up().note(self.work.key(), given_up);
-        let text = self.log_failed(is_final, again_in, failure);
-        let record = report.record(lane, Some(text), again_in);
+        let ended = Ended {
+            failure: Some(failure),
+            is_final,
+            is_exhausted,
+            again_in,
+            given_up: given_up.map(|object| object.uid().clone()),
+            ..ended
+        };
         let Some(after) = again_in.filter(|_| !is_final) else {
-            return (requeued(lane, again_in, priority), record);
+            return (requeued(lane, again_in, priority), ended);
         };
         let handler = Arc::clone(lane.name());
         let cause = Cause::Retry { handler, failures };
@@ -192,16 +168,7 @@ impl EndedCall<'_> {
                 priority,
             }
         };
-        (verdict, record)
-    }
-
-    /// Records that the handler neither fails for the key any more nor has given it up.
-    fn settled(&self) {
-        let key = self.work.key();
-        if self.lane.failures().succeeded(key) {
-            self.core.lanes().notify();
-        }
-        self.lane.given_up().note(key, None);
+        (verdict, ended)
     }
 
     /// Returns the delay before the retry.
@@ -219,7 +186,7 @@ impl EndedCall<'_> {
             if failure.is_slow {
                 self.slow_retry(newest().as_ref())
             } else {
-                self.backoff(self.report.attempt)
+                self.backoff(self.attempt)
             }
         };
         let wanted = failure.after.unwrap_or_else(|| usual().max(least));
@@ -247,42 +214,6 @@ impl EndedCall<'_> {
             tracing::error!(%kind, %handler, "rate limiter panicked");
             BROKEN_LIMITER
         })
-    }
-
-    fn log_ignored(&self, error: &str) {
-        let (kind, key, handler) = (self.core.gvk(), self.work.key(), self.lane.name());
-        tracing::debug!(%kind, %key, %handler, error, "handler error ignored");
-    }
-
-    /// Logs a failure; returns its text.
-    fn log_failed(
-        &self,
-        is_final: bool,
-        again_in: Option<Duration>,
-        failure: Failure,
-    ) -> Arc<str> {
-        let (kind, key, handler) = (self.core.gvk(), self.work.key(), self.lane.name());
-        let (error, attempt) = (failure.text, self.report.attempt);
-        // Conflicts are normal with optimistic concurrency, and the retry sees the new state. No warning is due.
-        if failure.is_conflict && !is_final {
-            let retry_in = again_in.map(tracing::field::debug);
-            tracing::debug!(%kind, %key, %handler, %error, attempt, retry_in, "conflict, retrying");
-            return error;
-        }
-        let is_sooner = self.lane.failures().failed(&Failed {
-            kind,
-            handler,
-            key,
-            error: &error,
-            attempt,
-            is_final,
-            again_in,
-            panicked: failure.panicked,
-        });
-        if is_sooner {
-            self.core.lanes().notify();
-        }
-        error
     }
 }
 
