@@ -53,6 +53,7 @@ mod relations_content;
 mod relations_late;
 mod sharding;
 mod sharding_bench;
+mod sharding_members;
 mod sharding_waits;
 mod stopping;
 mod warnings;
