@@ -13,8 +13,8 @@ const OF_ETCD: [&str; 2] = [
 
 /// Returns whether a request was refused because of its size.
 ///
-/// The API server refuses bodies above 3 MiB with 413. etcd refuses smaller ones, by default from 1.5 MiB, which the API
-/// server answers with 500. A smaller request is needed; the same one is refused each time.
+/// The API server refuses bodies above 3 MiB with 413. etcd refuses smaller ones, by default from 1.5 MiB, which the
+/// API server answers with 500. A smaller request is needed; the same one is refused each time.
 ///
 /// ```
 /// # let status = |status: &str| serde_json::from_str::<kube::core::Status>(status).unwrap();

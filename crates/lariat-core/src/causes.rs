@@ -10,8 +10,8 @@ use crate::cause::Cause;
 /// Consecutive updates merge into one that spans them. Beyond [`LIMIT`](Self::LIMIT) different causes, newer ones are
 /// counted but not stored; the key is processed nevertheless.
 ///
-/// The [retry](Self::retried) of a failed run keeps the run's causes. [`since_failure`](Self::since_failure) leaves them
-/// out.
+/// The [retry](Self::retried) of a failed run keeps the run's causes. [`since_failure`](Self::since_failure) leaves
+/// them out.
 ///
 /// ```
 /// use lariat::core::ResourceVersion;
@@ -156,7 +156,7 @@ impl Causes {
             .chain(self.more.iter().flat_map(|more| &more.causes))
     }
 
-    /// Iterates over the causes, oldest first, without those that were kept from a failed run.
+    /// Iterates over the causes that came after the last failed run, oldest first.
     pub fn since_failure(&self) -> impl Iterator<Item = &Cause> {
         let more = self.more.as_deref();
         let is_new =
@@ -167,7 +167,7 @@ impl Causes {
             .map(|(_, cause)| cause)
     }
 
-    /// Returns whether there is no cause other than retries of failed runs, as far as causes were stored.
+    /// Returns whether all stored causes are retries of failed runs.
     #[must_use]
     pub fn is_retry(&self) -> bool {
         let is_retry = |cause: &Cause| matches!(cause, Cause::Retry { .. });

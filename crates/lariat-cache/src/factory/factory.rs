@@ -73,8 +73,8 @@ pub(super) const SHARDS: usize = 8;
 impl SharedCacheFactory {
     /// Creates a factory with default options, over a client.
     ///
-    /// Use a client that [`connect`](lariat_client::connect) or [`from_config`](lariat_client::from_config) creates: one that kube
-    /// creates silently retries refused requests for minutes, and opens a connection for each watch.
+    /// Use a client that [`connect`](lariat_client::connect) or [`from_config`](lariat_client::from_config) creates:
+    /// one that kube creates silently retries refused requests for minutes, and opens a connection for each watch.
     #[must_use]
     pub fn new(client: Client) -> Self {
         Self::builder(client).build()

@@ -5,11 +5,11 @@
 //! has not reached yet is opened and stays silent. A watch from a version that it has passed again omits the changes
 //! below it.
 //!
-//! So after a failed connection a reflector first asks for two objects of the kind: the newest one that was read, and the
-//! newest one that this process has written since. The namespaces of a selection share the answer. In the same history, their uid, version and content are unchanged. In
-//! another history, all reflectors of the factory read everything again and compare contents. If an object was deleted
-//! after both, the reflector asks for its name too: in another history it exists, if only as an earlier object of the
-//! name.
+//! So after a failed connection a reflector first asks for two objects of the kind: the newest one that was read, and
+//! the newest one that this process has written since. The namespaces of a selection share the answer. In the same
+//! history, their uid, version and content are unchanged. In another history, all reflectors of the factory read
+//! everything again and compare contents. If an object was deleted after both, the reflector asks for its name too: in
+//! another history it exists, if only as an earlier object of the name.
 //!
 //! What this cannot detect:
 //!

@@ -8,8 +8,9 @@
 //! Every way in which a list or a watch can end leads to a next step and a delay, which `policy` decides: continue from
 //! the last version where possible, else list again, with `backoff` after failures. Delays grow per kind, so an outage
 //! of one kind does not slow another. `starts` limits how many loads, checks and new watches are under way at once,
-//! `checks` shares a check among the namespaces of a kind, `standstill` judges bookmarks that do not move. `server` shares what one reflector learns about the server with the others,
-//! `rereads` brings requests to list again. The semantics are those of client-go's reflector.
+//! `checks` shares a check among the namespaces of a kind, `standstill` judges bookmarks that do not move. `server`
+//! shares what one reflector learns about the server with the others, `rereads` brings requests to list again. The
+//! semantics are those of client-go's reflector.
 
 mod backoff;
 mod checks;

@@ -8,8 +8,8 @@
 //!
 //! 1. **Versions** order the states of a name on the server, across the objects of the name. An answer about an object
 //!    that is not cached is also compared with the version up to which deletions are known (`reached`).
-//! 2. **Numbers of lists** order lists and answers: a list that began after the answer to a write contains the write; one
-//!    that began before may lack it.
+//! 2. **Numbers of lists** order lists and answers: a list that began after the answer to a write contains the write;
+//!    one that began before may lack it.
 //! 3. **Numbers of requests** order the writes of this process by when they were sent, because the answer to a deletion
 //!    has no version.
 //! 4. **Time** only forgets: a minute after a deletion, its object is believed to exist if the server says so.
@@ -21,8 +21,8 @@ use lariat_core::ResourceVersion;
 /// What a cache knows of a name.
 ///
 /// It is cached or not, and the last write of this process is remembered or not. Where a write is forgotten without an
-/// event of the name, `Written` becomes `Reported` and `Removed` becomes `Absent`: once a list that began after its answer
-/// has ended, or a minute after it, when many are remembered and no list in progress is older.
+/// event of the name, `Written` becomes `Reported` and `Removed` becomes `Absent`: once a list that began after its
+/// answer has ended, or a minute after it, when many are remembered and no list in progress is older.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     /// There is no object.

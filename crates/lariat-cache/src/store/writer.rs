@@ -1,7 +1,7 @@
 //! The writer: applies watch events and own writes to a store.
 //!
-//! All writes go through [`Writing`], which holds the lock of writers. What an event changes is decided by the transition
-//! table ([`table`]); see [`Listing`](super::Listing) for lists.
+//! All writes go through [`Writing`], which holds the lock of writers. What an event changes is decided by the
+//! transition table ([`table`]); see [`Listing`](super::Listing) for lists.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Credentials: tokens and certificates, renewed before they expire or change.
 //!
-//! `material` reads what a configuration refers to, `source` when and how often, and `credentials` is asked by requests.
-//! A [`Login`] is what was read, and the [`Transport`] has the connections of its certificate.
+//! `material` reads what a configuration refers to, `source` when and how often, and `credentials` is asked by
+//! requests. A [`Login`] is what was read, and the [`Transport`] has the connections of its certificate.
 
 mod credentials;
 mod error;

@@ -1,7 +1,7 @@
 //! The log of a run: the one place that is told when a run begins, and how each of its calls ends.
 //!
-//! It passes that on to all that watch runs: the worker's activity, the hot loop detector, the totals, failures and given
-//! up keys of the lane, the history, and `tracing`. Nothing in it decides when a handler is called again.
+//! It passes that on to all that watch runs: the worker's activity, the hot loop detector, the totals, failures and
+//! given up keys of the lane, the history, and `tracing`. Nothing in it decides when a handler is called again.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -108,10 +108,10 @@ impl<K: View> SharedController<K> {
     /// A handler that is registered while the controller runs is called for every existing object, without the other
     /// handlers, and for every change from then on.
     ///
-    /// Failures are logged through `tracing`: of each key the first with an error, and then the attempts that are powers
-    /// of two, as a warning, or as an error if the failure is not retried. The first with an error is logged at once.
-    /// Those of other keys in the next second, then two, four, and so on up to ten minutes, are one line. The recovery
-    /// is logged too. At debug level every failure is logged.
+    /// Failures are logged through `tracing`: of each key the first with an error, and then the attempts that are
+    /// powers of two, as a warning, or as an error if the failure is not retried. The first with an error is logged at
+    /// once. Those of other keys in the next second, then two, four, and so on up to ten minutes, are one line. The
+    /// recovery is logged too. At debug level every failure is logged.
     ///
     /// ```no_run
     /// use k8s_openapi::api::core::v1::Pod;
@@ -371,8 +371,8 @@ impl<K: View> SharedController<K> {
     /// Returns the keys that handlers fail for, most failures in a row first.
     ///
     /// At most `limit` keys are returned, and at most 4,096 keys of a handler are tracked. Keys that are [given
-    /// up](Self::given_up_keys), conflicts and [ignored](crate::Ignore) errors do not count. The cost grows with the number of failing
-    /// keys, and with `limit` times the runs in the history.
+    /// up](Self::given_up_keys), conflicts and [ignored](crate::Ignore) errors do not count. The cost grows with the
+    /// number of failing keys, and with `limit` times the runs in the history.
     #[must_use]
     pub fn failing_keys(&self, limit: usize) -> Vec<FailingKey> {
         let core = self.slot.in_use();
@@ -384,8 +384,8 @@ impl<K: View> SharedController<K> {
     /// A handler gives a key up if a call for an existing object fails with a terminal error, exhausts the retries, or
     /// finds an object that does not decode, and [`requeue_final`](crate::HandlerOptions::requeue_final) sets no delay.
     /// It is called again when the object changes, the key is enqueued, or a resync comes; a relist calls it only for
-    /// what differs. A key leaves with the next call that ends otherwise, when its object is deleted or moves to another
-    /// member of a ring, and when the handler is deregistered. While the factory does not run, there are none.
+    /// what differs. A key leaves with the next call that ends otherwise, when its object is deleted or moves to
+    /// another member of a ring, and when the handler is deregistered. While the factory does not run, there are none.
     ///
     /// At most `limit` keys are returned, and at most 4,096 keys of a handler are kept, the newest ones.
     ///

@@ -103,10 +103,11 @@ impl FactoryBuilder {
     ///
     /// A call blocks its thread while it computes, sleeps with `std::thread::sleep`, or waits for a lock or for
     /// blocking I/O; call such code in [`tokio::task::spawn_blocking`]. A thread named `lariat-watchdog` looks at the
-    /// running calls four times within this time, but at least twice and at most a hundred times a second. It logs kind,
-    /// key and handler at level error, again after twice and four times the time and so on, and once more when the call
-    /// returns. It also logs if the runtime, of which it wakes a thread with each look, polls no task for so long, and
-    /// calls that have not ended after a minute, unless a [timeout](crate::HandlerOptions::timeout) limits them.
+    /// running calls four times within this time, but at least twice and at most a hundred times a second. It logs
+    /// kind, key and handler at level error, again after twice and four times the time and so on, and once more when
+    /// the call returns. It also logs if the runtime, of which it wakes a thread with each look, polls no task for so
+    /// long, and calls that have not ended after a minute, unless a [timeout](crate::HandlerOptions::timeout) limits
+    /// them.
     ///
     /// Zero counts as ten milliseconds; [`Duration::MAX`] logs no blocked calls. The time is counted in looks, so a
     /// suspended process is not taken for a blocked one. In a [simulation](lariat_core::clock::simulate) nothing is
@@ -143,11 +144,11 @@ impl FactoryBuilder {
     /// A process that cannot renew its lease drops running calls at its renew deadline, before another can lead, and
     /// [`run`](SharedControllerFactory::run) ends with [`RunError::Lost`](crate::RunError::Lost). From the deadline on,
     /// writes through the factory's clients that were not handed to a connection before are refused with
-    /// [`Fenced`](lariat_lease::Fenced), in handlers, in tasks that they spawned and outside, also in a process that was
-    /// suspended and resumes; see [`Context::client`](crate::Context::client) and
-    /// [`unfenced_client`](SharedControllerFactory::unfenced_client). A [`stop`](SharedControllerFactory::stop) lets handlers finish and then
-    /// releases the lease, so another process takes over immediately. If calls had to be dropped, or if the factory is
-    /// dropped without a stop, the lease expires instead.
+    /// [`Fenced`](lariat_lease::Fenced), in handlers, in tasks that they spawned and outside, also in a process that
+    /// was suspended and resumes; see [`Context::client`](crate::Context::client) and
+    /// [`unfenced_client`](SharedControllerFactory::unfenced_client). A [`stop`](SharedControllerFactory::stop) lets
+    /// handlers finish and then releases the lease, so another process takes over immediately. If calls had to be
+    /// dropped, or if the factory is dropped without a stop, the lease expires instead.
     ///
     /// ```no_run
     /// use lariat::{Lease, SharedControllerFactory};

@@ -27,8 +27,8 @@ use crate::status::FactoryStatus;
 /// dynamic one of the same kind are the same controller, with one watch, one cache and one queue.
 ///
 /// [`stop`](Self::stop) processes the keys that are due, and then ends. Dropping the last clone aborts the controllers
-/// instead, even if handles of them are left, unless a stop has begun, which goes on. A handler that captures a clone of
-/// the factory keeps it alive forever; capture a [`WeakControllerFactory`].
+/// instead, even if handles of them are left, unless a stop has begun, which goes on. A handler that captures a clone
+/// of the factory keeps it alive forever; capture a [`WeakControllerFactory`].
 ///
 /// ```no_run
 /// use k8s_openapi::api::core::v1::Pod;

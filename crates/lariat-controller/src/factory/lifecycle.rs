@@ -245,9 +245,10 @@ impl SharedControllerFactory {
     /// The number of remaining keys is logged when the stop begins, and the running calls every few seconds.
     ///
     /// The grace period bounds the wait for calls. A cache that is [saved for the next
-    /// start](lariat_cache::CacheFactoryBuilder::warm_restart) may take longer, up to ten seconds if the API server does
-    /// not answer. A [lease](crate::FactoryBuilder::leader_election) is released when all calls have ended, without waiting
-    /// for that. If calls were dropped, it is not released but expires, since a request that such a call has sent may still arrive.
+    /// start](lariat_cache::CacheFactoryBuilder::warm_restart) may take longer, up to ten seconds if the API server
+    /// does not answer. A [lease](crate::FactoryBuilder::leader_election) is released when all calls have ended,
+    /// without waiting for that. If calls were dropped, it is not released but expires, since a request that such a
+    /// call has sent may still arrive.
     ///
     /// A handler that awaits the stop of its own factory waits for itself until the grace period is over, and is
     /// dropped. Spawn the stop on a task of its own, or resolve the `shutdown` of [`run`](Self::run).
@@ -259,8 +260,8 @@ impl SharedControllerFactory {
     ///
     /// # Cancel safety
     ///
-    /// The stop begins with the first poll. It runs on a task of its own: dropping the future afterwards changes nothing
-    /// but that nobody gets the result. A later stop or start waits for its end.
+    /// The stop begins with the first poll. It runs on a task of its own: dropping the future afterwards changes
+    /// nothing but that nobody gets the result. A later stop or start waits for its end.
     pub async fn stop(&self) -> Result<(), StopError> {
         self.stop_if(|| true).await
     }

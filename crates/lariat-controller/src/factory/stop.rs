@@ -25,8 +25,8 @@ impl Stop {
     /// Drains a run and joins its tasks, and stops the caches.
     pub(super) async fn run(self, run: Box<FactoryRun>) {
         let core = &self.factory;
-        // Together: the caches may have to wait for a server that does not answer, and the lease must not be held for so
-        // long. The first poll of the run's stop begins the drain.
+        // Together: the caches may have to wait for a server that does not answer, and the lease must not be held for
+        // so long. The first poll of the run's stop begins the drain.
         let drained = run.stop(core.options.grace_period);
         let (stopped, ()) = tokio::join!(drained, core.caches.stop());
         // Before anybody is told: a start that has waited for this stop must find it ended.

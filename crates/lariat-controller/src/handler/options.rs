@@ -289,10 +289,11 @@ impl HandlerOptions {
         Self { debounce, ..self }
     }
 
-    /// Delays calls that are caused only by the handlers' own writes and enqueues while the key is in a hot loop.
+    /// Delays calls of a key that is in a hot loop.
     ///
-    /// By default, and with zero, nothing is delayed: a [hot loop](crate::HotLoopOptions) is reported only. A delay of
-    /// more than a minute counts as a minute. Changes by other writers and deletions are not delayed.
+    /// Only calls that are caused by the handlers' own writes and enqueues are delayed. By default, and with zero,
+    /// nothing is delayed: a [hot loop](crate::HotLoopOptions) is reported only. A delay of more than a minute counts
+    /// as a minute. Changes by other writers and deletions are not delayed.
     ///
     /// ```
     /// use std::time::Duration;

@@ -40,10 +40,10 @@ impl HotLoopOptions {
         Self { runs: None }
     }
 
-    /// Sets how many runs of a key in a row count as a hot loop (default 60; zero counts as 1).
+    /// Sets how many runs of a key in a row count as a hot loop.
     ///
-    /// A run counts if it was caused by writes and enqueues of runs of this process only, and the latest of them was
-    /// for the same object as that of the run before, at most two minutes ago.
+    /// The default is 60; zero counts as one. A run counts if it was caused by writes and enqueues of runs of this
+    /// process only, and the latest of them was for the same object as that of the run before, at most two minutes ago.
     pub fn runs(self, runs: u32) -> Self {
         Self {
             runs: Some(runs.max(1)),

@@ -34,7 +34,9 @@ impl Gains {
         Self { gate, number }
     }
 
-    /// Waits until the share has gained keys since the last call; the first time, since this follower was created.
+    /// Waits until the share has gained keys since the last call.
+    ///
+    /// The first call returns those gained since this follower was created.
     ///
     /// A key that has left the share and has come back counts as gained, also if both happened between two calls: its
     /// changes in the meantime were another member's.

@@ -33,8 +33,8 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// The answers of a few writes do not contain the object: deletions of collections, and the subresources `scale`,
 /// `eviction` and `binding`. After these, the methods of this handle read the object once more to update the cache. If
 /// that read fails, the write has succeeded all the same, and the watch reports it later. Writes through another
-/// version of the kind, and writes to a kind whose cache has a field selector with other fields than name and namespace or
-/// a [`Source`](lariat_cache::Source) of its own, are visible only once the watch reports them.
+/// version of the kind, and writes to a kind whose cache has a field selector with other fields than name and namespace
+/// or a [`Source`](lariat_cache::Source) of its own, are visible only once the watch reports them.
 ///
 /// If only the metadata of a kind is cached ([`Storage::OnDemand`](lariat_cache::Storage::OnDemand), or a memory
 /// budget), each object that is read is fetched from the API server; a list fetches more than a few with one request.

@@ -117,10 +117,10 @@ impl Dependent {
     ///
     /// By default an object is deleted when it is no longer wanted, and when its owner is deleted. A kept object has
     /// the label `lariat.dev/keep` and no owner reference, so neither pruning, nor the garbage collector, nor a
-    /// [replacement](Immutable::Replace) deletes it. The label is written in the first call that wants to keep the object,
-    /// also if its content is refused. Without an owner reference, [`owns`](crate::Reconciler::owns) does not notice its
-    /// changes. If the former owner does not exist any more, a set that [adopts](Self::adopts) objects takes the object
-    /// over.
+    /// [replacement](Immutable::Replace) deletes it. The label is written in the first call that wants to keep the
+    /// object, also if its content is refused. Without an owner reference, [`owns`](crate::Reconciler::owns) does not
+    /// notice its changes. If the former owner does not exist any more, a set that [adopts](Self::adopts) objects takes
+    /// the object over.
     pub fn keep(mut self) -> Self {
         self.options.kept = true;
         self
@@ -128,7 +128,8 @@ impl Dependent {
 
     /// Sets whether an existing object without a controller is adopted.
     ///
-    /// So is an object that an owner has left which is gone. The default is the option of [the set](crate::Apply::adopts).
+    /// So is an object that an owner has left which is gone. The default is the option of [the
+    /// set](crate::Apply::adopts).
     pub fn adopts(mut self, adopts: bool) -> Self {
         self.options.adopts = Some(adopts);
         self

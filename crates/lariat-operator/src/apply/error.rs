@@ -149,8 +149,8 @@ pub enum ObjectError {
     },
     /// It belongs to a set of another owner, and it is unknown whether that owner exists.
     ///
-    /// The owner may not be read, its kind is not served, or the API server did not answer. None of these proves that the
-    /// owner is gone.
+    /// The owner may not be read, its kind is not served, or the API server did not answer. None of these proves that
+    /// the owner is gone.
     #[error(
         "it belongs to a set of {owner}, and it is unknown whether that owner exists; grant `get` of its kind, or remove \
          the label \"lariat.dev/owner-uid\" of the object if it no longer exists"

@@ -35,9 +35,10 @@ impl<K: View> Reconcile<K> {
     /// `lariat.dev/lease` ([`Leadership::signature`](lariat_lease::Leadership::signature)). A new lease alone causes no
     /// write.
     ///
-    /// **Names.** The set has the name of the reconciler. Sets of different operators and owners are independent. The kinds of a set are recorded in an annotation of the owner, which each call reads from the API
-    /// server if a [`Transform`](lariat_cache::Transform) may remove annotations from the cache. Use
-    /// [`apply_set`](Self::apply_set) for another name and for options.
+    /// **Names.** The set has the name of the reconciler. Sets of different operators and owners are independent. The
+    /// kinds of a set are recorded in an annotation of the owner, which each call reads from the API server if a
+    /// [`Transform`](lariat_cache::Transform) may remove annotations from the cache. Use [`apply_set`](Self::apply_set)
+    /// for another name and for options.
     ///
     /// Together with [`set_status`](Self::set_status), and [`report_errors`](crate::Reconciler::report_errors) for
     /// failures, this replaces the generating handler of Rancher's wrangler.
@@ -74,8 +75,8 @@ impl<K: View> Reconcile<K> {
 
     /// Returns a set with a name of its own, to set options and apply it.
     ///
-    /// Use it to apply several sets in one reconciler. Apply each of them in every call: a set that is not applied is not
-    /// pruned. [`Apply::renamed_from`] takes over the objects of a former name.
+    /// Use it to apply several sets in one reconciler. Apply each of them in every call: a set that is not applied is
+    /// not pruned. [`Apply::renamed_from`] takes over the objects of a former name.
     ///
     /// **Objects that move.** An object that leaves one set and enters another of the same owner and operator is
     /// relabelled. It is never deleted in between, in whatever order the sets are applied, provided that the reconciler
@@ -84,8 +85,8 @@ impl<K: View> Reconcile<K> {
     /// one that has applied all sets: to end one earlier, return an error, such as
     /// [`HandlerError::retry_after`](lariat_controller::HandlerError::retry_after). An object that two sets of one
     /// program want stays with the first of them, and fails in the other with
-    /// [`ObjectError::OfSibling`](crate::ObjectError::OfSibling). Two programs must not apply sets of one owner under one
-    /// name of the operator: they would take such an object from each other.
+    /// [`ObjectError::OfSibling`](crate::ObjectError::OfSibling). Two programs must not apply sets of one owner under
+    /// one name of the operator: they would take such an object from each other.
     ///
     /// ```no_run
     /// # use k8s_openapi::api::core::v1::ConfigMap;

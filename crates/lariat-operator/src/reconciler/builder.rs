@@ -130,8 +130,8 @@ impl<K: View> Reconciler<K> {
     /// Takes over what the reconciler wrote under a former name.
     ///
     /// These are the objects of its [set](Reconcile::apply) and the fields of [statuses](crate::StatusWriter) that it
-    /// applied. Without it, fields that it does not apply any more stay, and so do the objects. Repeated calls add further
-    /// names. Once every object was reconciled under the new name, the call can be removed.
+    /// applied. Without it, fields that it does not apply any more stay, and so do the objects. Repeated calls add
+    /// further names. Once every object was reconciled under the new name, the call can be removed.
     ///
     /// ```
     /// use k8s_openapi::api::apps::v1::Deployment;
@@ -156,13 +156,13 @@ impl<K: View> Reconciler<K> {
         Self { options, ..self }
     }
 
-    /// Reconciles an object again this long after its last call at the latest (default: never).
+    /// Reconciles an object again this long after its last call at the latest.
     ///
-    /// Zero means never, too. A call that is scheduled already stays, so changes in between do not postpone it. The
-    /// period applies after a success, an ignored error, and a final failure: a terminal error, or one after which the
-    /// [retries](HandlerOptions::max_retries) are exhausted. An outcome with its own delay takes precedence. A failure that is retried follows its own delay or the
-    /// [backoff](HandlerOptions::rate_limiter) instead, which may be longer than the period: the default backoff grows
-    /// to two minutes.
+    /// By default, and with zero, it is not. A call that is scheduled already stays, so changes in between do not
+    /// postpone it. The period applies after a success, an ignored error, and a final failure: a terminal error, or one
+    /// after which the [retries](HandlerOptions::max_retries) are exhausted. An outcome with its own delay takes
+    /// precedence. A failure that is retried follows its own delay or the [backoff](HandlerOptions::rate_limiter)
+    /// instead, which may be longer than the period: the default backoff grows to two minutes.
     ///
     /// It replaces [`HandlerOptions::requeue_final`].
     pub fn requeue_after(mut self, period: Duration) -> Self {

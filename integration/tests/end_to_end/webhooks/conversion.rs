@@ -103,8 +103,8 @@ async fn the_api_server_converts_through_the_hub() {
             let odd = v1::Gauge::new("b", v1::GaugeSpec { size: 13 });
             let odd = serde_json::from_value(serde_json::to_value(odd)?)?;
             let created = untyped_old.create(&params, &odd).await;
-            // Until the API server has seen the webhook, it stores the object as v2 without its size, which v1 requires.
-            // Afterwards it can be deleted as v2 alone, without a conversion.
+            // Until the API server has seen the webhook, it stores the object as v2 without its size, which v1
+            // requires. Afterwards it can be deleted as v2 alone, without a conversion.
             if created.is_ok() {
                 untyped_new.delete("b", &DeleteParams::default()).await?;
             }

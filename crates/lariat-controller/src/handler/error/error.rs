@@ -30,8 +30,8 @@ use crate::written;
 /// - A [`DecodeError`] of the object that the handler was called for is not retried until the object changes. A
 ///   [`DecodeError`] of another object is retried, because a correction of that object may not call this handler.
 /// - A conflict (409) is retried, and logged at debug level only.
-/// - A write that the API server refuses in any state is not retried if it is known to be a write of the object that the
-///   handler was called for: a change of that object calls the handler again. Of another object, it is retried
+/// - A write that the API server refuses in any state is not retried if it is known to be a write of the object that
+///   the handler was called for: a change of that object calls the handler again. Of another object, it is retried
 ///   [slowly](super::RetrySlowly), because no change may call this handler when a CRD, a policy or a webhook accepts it
 ///   again. A write is known if it was sent on the task of the call, and the response names the object, or the call has
 ///   written no other object.

@@ -309,7 +309,8 @@ impl Bench {
 
     /// Follows the changes; they have to fit each other.
     ///
-    /// `is_over` says of which keys the server has reported, or the answer to a write has said, that there is no object.
+    /// `is_over` says of which keys the server has reported, or the answer to a write has said, that there is no
+    /// object.
     fn follow(&mut self, changes: &[Change], is_over: impl Fn(u8) -> bool) {
         for (number, change) in changes.iter().enumerate() {
             match change {
