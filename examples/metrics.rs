@@ -63,8 +63,9 @@ async fn main() -> Result<()> {
     println!("▸ http://{address}/readyz?verbose");
     println!("{}", get(&address, "/readyz?verbose").await?.trim_end());
 
+    let terminated = lariat::termination();
     println!("▸ http://{address}/ has the console; Ctrl-C ends");
-    lariat::termination().await;
+    terminated.await;
     factory.stop().await?;
     Ok(sandbox.close().await?)
 }

@@ -4,9 +4,9 @@ use std::future::pending;
 
 /// Waits for Ctrl-C or for SIGTERM, which Kubernetes sends.
 ///
-/// From the first poll on these signals no longer terminate the process. After the first signal, the next one exits
-/// immediately with code 1, as controller-runtime's `SetupSignalHandler` does, so that a user need not wait for
-/// handlers that hang. Both are logged.
+/// From the call on these signals no longer terminate the process (on Windows: from the first poll on). After the first
+/// signal, the next one exits immediately with code 1, as controller-runtime's `SetupSignalHandler` does, so that a user
+/// need not wait for handlers that hang. Both are logged.
 ///
 /// ```no_run
 /// # async fn example(factory: lariat::SharedControllerFactory) -> Result<(), lariat::controller::RunError> {
@@ -21,44 +21,53 @@ use std::future::pending;
 /// # Cancel safety
 ///
 /// A signal that arrived before the future was dropped is not seen by the next call.
-pub async fn termination() {
-    signalled().await;
-    tracing::info!("received a termination signal, shutting down; the next one exits immediately");
-    #[allow(
-        clippy::disallowed_methods,
-        reason = "it belongs to the process and ends with it"
-    )]
-    tokio::spawn(async {
-        signalled().await;
-        tracing::warn!("received a second termination signal, exiting immediately");
-        std::process::exit(1);
-    });
+pub fn termination() -> impl Future<Output = ()> + Send + 'static {
+    let first = signalled();
+    async {
+        first.await;
+        tracing::info!(
+            "received a termination signal, shutting down; the next one exits immediately"
+        );
+        let second = signalled();
+        #[allow(
+            clippy::disallowed_methods,
+            reason = "it belongs to the process and ends with it"
+        )]
+        tokio::spawn(async {
+            second.await;
+            tracing::warn!("received a second termination signal, exiting immediately");
+            std::process::exit(1);
+        });
+    }
 }
 
-async fn signalled() {
-    let interrupt = async {
-        // If no handler can be installed, Ctrl-C terminates the process, which is what was asked for.
-        if tokio::signal::ctrl_c().await.is_err() {
-            pending::<()>().await;
+/// Installs the handlers, and returns a future of the next signal.
+#[cfg(unix)]
+fn signalled() -> impl Future<Output = ()> + Send + 'static {
+    use tokio::signal::unix::{SignalKind, signal};
+
+    // If a handler cannot be installed, its signal terminates the process, which is what was asked for.
+    let [interrupt, terminate] =
+        [SignalKind::interrupt(), SignalKind::terminate()].map(|kind| signal(kind).ok());
+    async {
+        tokio::select! {
+            () = received(interrupt) => {}
+            () = received(terminate) => {}
         }
-    };
-    tokio::select! {
-        () = interrupt => {}
-        () = terminate() => {}
     }
 }
 
 #[cfg(unix)]
-async fn terminate() {
-    use tokio::signal::unix::{SignalKind, signal};
-
-    match signal(SignalKind::terminate()) {
-        Ok(mut stream) => drop(stream.recv().await),
-        Err(_) => pending().await,
+async fn received(signals: Option<tokio::signal::unix::Signal>) {
+    match signals {
+        Some(mut signals) => drop(signals.recv().await),
+        None => pending().await,
     }
 }
 
 #[cfg(not(unix))]
-async fn terminate() {
-    pending().await
+async fn signalled() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        pending::<()>().await;
+    }
 }
