@@ -17,6 +17,7 @@ mod checks;
 mod cursor;
 mod end;
 mod error;
+mod events;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
 mod history;

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use lariat_cache::Selection;
-use lariat_controller::{Context, ControllerOptions, HandlerOptions, Outcome, StartError};
+use lariat_controller::{
+    Context, ControllerOptions, HandlerOptions, HandlerResult, Outcome, StartError,
+};
 use lariat_core::Gvk;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -37,7 +39,7 @@ async fn with_hung_call(workers: usize) -> (Bench, CancellationToken) {
         "old",
         HandlerOptions::default().until(scope.clone()),
     );
-    bench.factory.start(workers).await.unwrap();
+    bench.factory.start(workers).await.expect("started");
     bench.create("hangs").await;
     settle().await;
     assert_eq!(old.names(), ["hangs"]);
@@ -303,90 +305,105 @@ async fn handler_sees_no_deletion_from_before_its_kind_rested() {
     assert!(deleted.is_empty(), "{deleted:?}");
 }
 
-/// A way in which a handler ends.
+/// The ways in which a handler ends.
 const ENDS: [&str; 3] = ["deregistered", "dropped", "token"];
+
+/// The states of a kind in which a handler ends.
+const STATES: [&str; 7] = [
+    "stopped",
+    "syncing",
+    "running",
+    "paused",
+    "draining",
+    "hung",
+    "with another",
+];
 
 #[tokio::test(start_paused = true)]
 async fn handler_that_ends_in_any_state_leaves_the_next_one_called() {
     for end in ENDS {
-        for state in [
-            "stopped",
-            "syncing",
-            "running",
-            "paused",
-            "draining",
-            "hung",
-            "with another",
-        ] {
-            let bench = Bench::with(|builder| builder.grace_period(5 * SECOND)).await;
-            let scope = CancellationToken::new();
-            let handler = |cx: Context<ConfigMap>| async move {
-                if cx.key().name() == "hangs" {
-                    std::future::pending::<()>().await;
-                }
-                Ok(Outcome::done())
-            };
-            let options = HandlerOptions::default().until(scope.clone());
-            let old = bench
-                .config_maps
-                .register_handler("old", options.handler(handler))
-                .unwrap();
-            bench.create("a").await;
-            let mut start = Box::pin(bench.factory.start(1));
-            let mut stop: Option<Pin<Box<dyn Future<Output = _>>>> = None;
-            match state {
-                "stopped" => {}
-                "syncing" => assert!(is_pending(&mut start)),
-                "running" => (&mut start).await.unwrap(),
-                "paused" => {
-                    (&mut start).await.unwrap();
-                    bench.config_maps.pause("old").unwrap();
-                    bench.change("a", "paused").await;
-                }
-                "with another" => {
-                    (&mut start).await.unwrap();
-                    let until = HandlerOptions::default().until(CancellationToken::new());
-                    bench.record_with("another", until);
-                }
-                _ => {
-                    (&mut start).await.unwrap();
-                    bench.create("hangs").await;
-                    settle().await;
-                }
-            }
-            if state == "draining" {
-                let mut begun: Pin<Box<dyn Future<Output = _>>> = Box::pin(bench.factory.stop());
-                assert!(is_pending(&mut begun));
-                stop = Some(begun);
-            }
-            match end {
-                "deregistered" => {
-                    let _ = time::timeout(SECOND, old.deregister()).await;
-                }
-                "dropped" => drop(is_pending(&mut Box::pin(old.deregister()))),
-                _ => {
-                    scope.cancel();
-                    bench.config_maps.sweep();
-                }
-            }
-            let new = bench.record("new");
-            bench.create("b").await;
-            if let Some(stop) = stop {
-                let _ = stop.await;
-            }
-            drop(start);
-            let started = bench.factory.start(1).await;
-            assert!(
-                matches!(started, Ok(()) | Err(StartError::AlreadyStarted)),
-                "{started:?}"
-            );
-            time::sleep(10 * SECOND).await;
-            let names = new.names();
-            for name in ["a", "b"] {
-                let calls = names.iter().filter(|each| *each == name).count();
-                assert_eq!(calls, 1, "{end} while {state}: {names:?}");
-            }
-            let _ = bench.factory.stop().await;
+        for state in STATES {
+            check_end(end, state).await;
+        }
+    }
+}
+
+/// Ends a handler in a state of its kind, and checks that the next one is called once for each object.
+async fn check_end(end: &str, state: &str) {
+    let bench = Bench::with(|builder| builder.grace_period(5 * SECOND)).await;
+    let scope = CancellationToken::new();
+    let options = HandlerOptions::default().until(scope.clone());
+    let old = bench
+        .config_maps
+        .register_handler("old", options.handler(hangs_for_one))
+        .expect("registered");
+    bench.create("a").await;
+    let mut start = Box::pin(bench.factory.start(1));
+    match state {
+        "stopped" => {}
+        "syncing" => assert!(is_pending(&mut start)),
+        _ => {
+            (&mut start).await.expect("started");
+            bring_into(state, &bench).await;
+        }
+    }
+    let stop = (state == "draining").then(|| {
+        let mut stop: Pin<Box<dyn Future<Output = _>>> = Box::pin(bench.factory.stop());
+        assert!(is_pending(&mut stop));
+        stop
+    });
+    match end {
+        "deregistered" => {
+            let _ = time::timeout(SECOND, old.deregister()).await;
+        }
+        "dropped" => drop(is_pending(&mut Box::pin(old.deregister()))),
+        _ => {
+            scope.cancel();
+            bench.config_maps.sweep();
+        }
+    }
+    let new = bench.record("new");
+    bench.create("b").await;
+    if let Some(stop) = stop {
+        let _ = stop.await;
+    }
+    drop(start);
+    let started = bench.factory.start(1).await;
+    assert!(
+        matches!(started, Ok(()) | Err(StartError::AlreadyStarted)),
+        "{started:?}"
+    );
+    time::sleep(10 * SECOND).await;
+    let names = new.names();
+    for name in ["a", "b"] {
+        let calls = names.iter().filter(|each| *each == name).count();
+        assert_eq!(calls, 1, "{end} while {state}: {names:?}");
+    }
+    let _ = bench.factory.stop().await;
+}
+
+async fn hangs_for_one(cx: Context<ConfigMap>) -> HandlerResult {
+    if cx.key().name() == "hangs" {
+        std::future::pending::<()>().await;
+    }
+    Ok(Outcome::done())
+}
+
+/// Brings a kind that has been started into a state.
+async fn bring_into(state: &str, bench: &Bench) {
+    match state {
+        "running" => {}
+        "paused" => {
+            bench.config_maps.pause("old").expect("it is registered");
+            bench.change("a", "paused").await;
+        }
+        "with another" => {
+            let until = HandlerOptions::default().until(CancellationToken::new());
+            bench.record_with("another", until);
+        }
+        _ => {
+            bench.create("hangs").await;
+            settle().await;
         }
     }
 }

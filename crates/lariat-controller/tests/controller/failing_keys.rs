@@ -33,7 +33,10 @@ fn failing(factory: &SharedControllerFactory) -> usize {
 /// Creates a bench whose handler fails for one key.
 async fn failing_bench() -> (Bench, lariat_controller::Registration) {
     let bench = Bench::new().await;
-    let registration = bench.config_maps.register_handler("fails", fails).unwrap();
+    let registration = bench
+        .config_maps
+        .register_handler("fails", fails)
+        .expect("registered");
     bench.start().await;
     bench.create("a").await;
     time::sleep(10 * SECOND).await;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::gate::Gate;
-use super::share::{ShardKey, Share};
+use super::share::Gained;
 
 /// Follows the keys that the share of this process gains.
 ///
@@ -69,22 +69,5 @@ impl fmt::Debug for Gains {
         f.debug_struct("Gains")
             .field("number", number)
             .finish_non_exhaustive()
-    }
-}
-
-/// Keys that a share has gained. Returned by [`Gains::next`].
-#[derive(Debug, Clone)]
-pub struct Gained {
-    /// Holds the keys that this process has held without a break.
-    pub(super) kept: Share,
-    /// The present share.
-    pub(super) now: Share,
-}
-
-impl Gained {
-    /// Returns whether a key was gained.
-    #[must_use]
-    pub fn holds(&self, key: ShardKey) -> bool {
-        self.now.holds(key) && !self.kept.holds(key)
     }
 }

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use super::gains::Gained;
-use super::share::{ShardKey, Share};
+use super::share::{Gained, ShardKey, Share};
 
 /// Admits the keys of a member's share; clones share one gate.
 ///

@@ -46,8 +46,8 @@ mod model_tests;
 mod state_tests;
 
 pub use config::Sharding;
-pub use gains::{Gained, Gains};
+pub use gains::Gains;
 pub use gate::Permit;
 pub use member::RingMember;
 pub use shards::Shards;
-pub use share::{ShardKey, Share};
+pub use share::{Gained, ShardKey, Share};

@@ -162,6 +162,23 @@ fn hash_of(name: &str) -> u64 {
     mixed(fnv1a(FNV_OFFSET, name.as_bytes()))
 }
 
+/// Keys that a share has gained. Returned by [`Gains::next`](crate::Gains::next).
+#[derive(Debug, Clone)]
+pub struct Gained {
+    /// Holds the keys that this process has held without a break.
+    pub(super) kept: Share,
+    /// The present share.
+    pub(super) now: Share,
+}
+
+impl Gained {
+    /// Returns whether a key was gained.
+    #[must_use]
+    pub fn holds(&self, key: ShardKey) -> bool {
+        self.now.holds(key) && !self.kept.holds(key)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
