@@ -12,6 +12,7 @@ mod electing;
 mod electing_bench;
 mod electing_deadlines;
 mod ending;
+mod ending_runs;
 mod enqueueing;
 mod factory;
 mod failing;
