@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use lariat_cache::{InitialList, KindOptions, MissingKind, Storage};
-use lariat_controller::{ControllerOptions, HandlerOptions, SharedControllerFactory, StopError};
+use lariat_controller::{
+    ControllerOptions, FactoryPhase, HandlerOptions, SharedControllerFactory, StopError,
+};
 use serde_json::json;
 use tokio::time;
 
@@ -162,10 +164,15 @@ pub(super) async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
 }
 
 async fn start(process: &Process, factory: &SharedControllerFactory, setup: Setup) -> bool {
-    let caches = factory.caches().status().into_iter();
-    let loads = caches.map(|kind| (kind.gvk, kind.loads)).collect();
-    process.acts(ActivityKind::Starting(loads));
-    let gives_up = async {
+    let mut phases = factory.phases();
+    let begins = async {
+        // A start waits for a stop whose future was dropped, and which still calls handlers.
+        let _ = phases
+            .wait_for(|phase| *phase == FactoryPhase::Running)
+            .await;
+        let caches = factory.caches().status().into_iter();
+        let loads = caches.map(|kind| (kind.gvk, kind.loads)).collect();
+        process.acts(ActivityKind::Starting(loads));
         time::sleep(SYNC_TIMEOUT).await;
         // Its caches end at once, and what is under way has the grace period.
         process.acts(ActivityKind::Stopping(GRACE));
@@ -174,7 +181,7 @@ async fn start(process: &Process, factory: &SharedControllerFactory, setup: Setu
     let started = tokio::select! {
         biased;
         // It never completes; polled first, it reports the stop before the start returns.
-        () = gives_up => false,
+        () = begins => false,
         started = factory.start(setup.workers) => started.is_ok(),
     };
     if !started {

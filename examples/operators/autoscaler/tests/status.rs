@@ -83,7 +83,7 @@ async fn looking_every_second_sees_ten_replicas_come() {
         "each second, and when something changed: {calls}"
     );
     // The look that was scheduled before the last change still comes, and schedules none.
-    sleep(SECOND).await;
+    sleep(2 * SECOND).await;
     let calls = watcher.calls.load(Ordering::Relaxed);
     sleep(90 * SECOND).await;
     assert_eq!(watcher.calls.load(Ordering::Relaxed), calls, "done is done");
