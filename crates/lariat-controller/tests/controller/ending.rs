@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use tokio::time;
 use tokio_util::sync::CancellationToken;
 
-use crate::bench::{Bench, Call, Calls, SECOND, key, settle};
+use crate::bench::{Bench, Calls, SECOND, settle};
 use crate::ending_runs::is_pending;
 use crate::logs::Logs;
 

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::task::{Context as Polling, Waker};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::ConfigMap;
 use lariat_cache::Selection;
 use lariat_controller::{ControllerOptions, HandlerOptions, Outcome, StartError};
 use lariat_core::Gvk;
