@@ -94,20 +94,25 @@ async fn the_api_server_converts_through_the_hub() {
         let params = PostParams::default();
         let mut gauge = v1::Gauge::new("a", v1::GaugeSpec { size: 3 });
         gauge.metadata.labels = Some([("a".to_owned(), "b".to_owned())].into());
-        let odd = v1::Gauge::new("b", v1::GaugeSpec { size: 13 });
-        // Until the API server has seen the webhook, it would store the object without its size. Nothing could convert or
-        // delete it afterwards, so this is a dry run.
-        let dry_run = PostParams {
-            dry_run: true,
-            ..params.clone()
-        };
+        let dynamic: Api<DynamicObject> = Api::namespaced_with(
+            env.client.clone(),
+            &env.namespace,
+            &ApiResource::erase::<v2::Gauge>(&()),
+        );
+        // Until the API server has seen the webhook, it would store an object of v1 without its size, and nothing could
+        // convert or delete that afterwards. So an object of v2, as which it is stored, is read first.
+        let probe = v2::Gauge::new("probe", v2::GaugeSpec { width: 1 });
+        new.create(&params, &probe).await?;
         lariat_integration::eventually(async || {
-            let status = refused(old.create(&dry_run, &odd).await)?;
-            ensure!(status.message.contains("13 is no width"), "{status:?}");
+            let size = old.get("probe").await?.spec.size;
+            ensure!(size == 1, "{size}");
             Ok(())
         })
         .await;
-        refused(old.create(&params, &odd).await)?;
+        dynamic.delete("probe", &DeleteParams::default()).await?;
+        let odd = v1::Gauge::new("b", v1::GaugeSpec { size: 13 });
+        let status = refused(old.create(&params, &odd).await)?;
+        ensure!(status.message.contains("13 is no width"), "{status:?}");
         old.create(&params, &gauge).await?;
         let read = new.get("a").await?;
         ensure!(read.spec.width == 3 && read.metadata.labels == gauge.metadata.labels);
@@ -118,11 +123,6 @@ async fn the_api_server_converts_through_the_hub() {
         ensure!(sizes == [3, 4], "{sizes:?}");
         server.shutdown().await;
         // The objects are deleted with their definition, which asks for no conversion of its own.
-        let dynamic: Api<DynamicObject> = Api::namespaced_with(
-            env.client.clone(),
-            &env.namespace,
-            &ApiResource::erase::<v2::Gauge>(&()),
-        );
         for name in ["a", "c"] {
             dynamic.delete(name, &DeleteParams::default()).await?;
         }
