@@ -167,7 +167,7 @@ async fn more_watches_than_a_connection_takes_have_another() {
 }
 
 #[test]
-fn a_client_outside_of_a_runtime_says_what_is_missing() {
+fn client_outside_of_a_runtime_names_the_missing_runtime() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let factory = {
         let _entered = runtime.enter();

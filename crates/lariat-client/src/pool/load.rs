@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn watches_leave_places_to_others() {
+    async fn connection_full_of_watches_keeps_places_for_other_requests() {
         for (limit, watches, others) in [(1, 1, 0), (2, 1, 1), (20, 18, 2), (250, 90, 10)] {
             let mut load = Load::new();
             assert_eq!(taken(&mut load, Length::Lasting, limit), watches, "{limit}");
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_refused_is_not_sent_there_again() {
+    async fn refused_request_is_not_sent_to_its_connection_again() {
         let mut load = Load::new();
         assert_eq!(taken(&mut load, Length::Brief, 100), 100);
         load.refused();

@@ -67,7 +67,7 @@ fn a_write_that_changes_nothing_leaves_the_one_before_fenced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_after_one_that_was_silent_does_not_bring_back_what_we_deleted() {
+async fn watch_after_a_silent_one_revives_no_deleted_object() {
     let store = Store::default();
     list(&store, 1, vec![state(1, 1)]);
     assert!(!store.watch_opened(None));

@@ -33,7 +33,7 @@ async fn writes_that_nothing_is_going_to_show_are_forgotten_after_a_minute() {
 }
 
 #[test]
-fn own_write_is_forgotten_once_a_watch_has_passed_it() {
+fn own_write_is_forgotten_once_a_watch_passes_its_version() {
     for news in [
         Delta::Present(state(1, 7)),
         Delta::Present(state(1, 8)),

@@ -127,7 +127,7 @@ fn page() -> String {
 }
 
 #[test]
-fn transition_table_equals_its_page_in_internals() {
+fn transition_table_equals_the_page_of_internals() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/internals.md");
     let internals = std::fs::read_to_string(path).unwrap();
     let from = internals.split_once("| event | age |").expect("a table");
@@ -142,7 +142,7 @@ fn transition_table_equals_its_page_in_internals() {
 }
 
 #[test]
-fn effect_of_each_transition_fits_its_states() {
+fn transition_effect_agrees_with_both_states() {
     for (state, event) in every_transition() {
         let (after, effect) = next(state, event);
         let fits = match effect {
@@ -209,7 +209,7 @@ fn every_transition() -> impl Iterator<Item = (State, Event)> {
 }
 
 #[test]
-fn age_of_version_follows_its_order() {
+fn version_age_follows_version_order() {
     for (version, known, age) in [
         ("1", "2", Age::Older),
         ("2", "2", Age::Same),
