@@ -289,8 +289,8 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
 
     /// Refuses further adds and drops all keys: controller-runtime's `ShutDown`.
     ///
-    /// Keys in processing are dropped when their workers return them. Once all have been returned, [`get`](Self::get)
-    /// returns `None`.
+    /// Keys in processing are dropped when their workers return them, also after [`reopen`](Self::reopen); what is
+    /// added to them then stays. Once all have been returned, [`get`](Self::get) returns `None`.
     pub fn shut_down_now(&self) {
         self.end(QueueCore::shut_down_now);
     }

@@ -60,6 +60,8 @@ pub(super) struct KeyEntry<P> {
     /// If so, they belong to the drain and the key is dequeued during it. Set when a drain begins, and when a worker
     /// returns a key unprocessed.
     pub(super) in_drain: bool,
+    /// Whether the queue was shut down while a worker had the key. Its run is dropped when the worker returns the key.
+    pub(super) is_dropped: bool,
     /// Delays and failures, boxed because most entries have none.
     extra: Option<Box<Extra<P>>>,
 }
@@ -95,6 +97,7 @@ impl<P: Payload> Default for KeyEntry<P> {
             priority: Priority::Low,
             since: Stamp::default(),
             in_drain: false,
+            is_dropped: false,
             extra: None,
         }
     }

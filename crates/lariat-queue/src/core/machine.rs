@@ -295,7 +295,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         // This is the exclusion of workers: `line_up` gives no ticket to an entry in processing, so no other worker
         // gets the key until `release`.
         entry.phase = Phase::Processing(now);
-        entry.in_drain = false;
+        (entry.in_drain, entry.is_dropped) = (false, false);
         self.processing.begin(slot, now);
         let waited = now.since(entry.since);
         self.counters.dequeued(waited);
@@ -332,6 +332,9 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         let now = self.clock.stamp(now);
         self.release_key(slot, now);
         self.release(slot, now);
+        if self.entries[slot].value.is_dropped {
+            return self.settle(slot);
+        }
         // The payloads of retries belong to the run that ends here, so they are older than those of adds during the run
         // and are merged first.
         let meanwhile = std::mem::take(&mut self.entries[slot].value.payload);
@@ -361,7 +364,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         let (slot, now) = (taken.slot, self.clock.stamp(now));
         self.release(slot, now);
         // `shut_down_now` drops keys when they are returned, so there is nothing to queue.
-        if self.dropping {
+        if self.entries[slot].value.is_dropped {
             return self.settle(slot);
         }
         self.note_dirty(slot, now);

@@ -239,7 +239,8 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
 
     /// Refuses further adds and drops all keys: controller-runtime's `ShutDown`.
     ///
-    /// Keys in processing are removed when their workers return them.
+    /// Keys in processing are dropped when their workers return them, also after [`reopen`](Self::reopen); what is
+    /// added to them then stays.
     pub fn shut_down_now(&mut self) {
         self.dropping = true;
         self.shut_down_and_drop(|phase| !matches!(phase, Phase::Processing(_)));
@@ -262,6 +263,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             entry.drop_delayed();
             if self.dropping {
                 (entry.dirty, entry.payload) = (Lanes::none(), P::default());
+                entry.is_dropped = true;
             }
             if drops(entry.phase) {
                 self.entries.remove(slot);

@@ -106,6 +106,31 @@ fn a_shutdown_without_drain_drops_what_is_ready() {
 }
 
 #[test]
+fn key_returned_after_a_shutdown_and_a_reopening_is_dropped_but_not_its_adds() {
+    let mut bench = Bench::new();
+    bench.add("abc");
+    let [a, b, c] = std::array::from_fn(|_| bench.get().unwrap());
+    bench.queue.shut_down_now();
+    bench.queue.reopen();
+    bench.add("c");
+    let failed = Verdict::Failed {
+        after: SECOND,
+        payload: Default::default(),
+        priority: None,
+    };
+    bench.queue.give_back(a, bench.now);
+    let verdicts = [(LaneId::WHOLE, failed)];
+    bench.queue.done(b.slot, b.priority, verdicts, bench.now);
+    bench.queue.give_back(c, bench.now);
+    assert_eq!(bench.queue.entries.len(), 1);
+    let again = bench.get().expect("it was added after the reopening");
+    assert_eq!(again.key, 'c');
+    bench.queue.give_back(again, bench.now);
+    assert_eq!(bench.drain(), "c", "this run is not dropped");
+    assert_eq!(bench.queue.entries.len(), 0);
+}
+
+#[test]
 #[allow(
     clippy::disallowed_methods,
     reason = "an arbitrary origin of virtual time"
