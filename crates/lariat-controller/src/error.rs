@@ -111,7 +111,7 @@ pub enum StartError {
 )]
 #[non_exhaustive]
 pub struct StopError {
-    /// The keys that were not processed; they are kept for the next start.
+    /// The keys that were not processed; they are kept for the next start, unless no handler of their kind is left.
     pub unfinished: Vec<Unfinished>,
     /// The grace period.
     pub grace: Duration,

@@ -476,7 +476,9 @@ impl ControllerCore {
 
     /// Records the number of running workers; zero when they have ended.
     pub(crate) fn set_working(&self, workers: usize) {
-        self.working.store(workers, Ordering::Relaxed);
+        if self.working.swap(workers, Ordering::Relaxed) == workers {
+            return;
+        }
         tracing::debug!(target: "lariat::factory", kind = %self.gvk(), workers, "workers");
     }
 

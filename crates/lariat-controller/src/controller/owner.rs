@@ -1,7 +1,7 @@
 //! The owner of a kind: the one task that opens, syncs, runs, drains and rests it.
 //!
-//! A kind has at most one owner at a time, which begins with a start or with the first use of the kind while the
-//! factory runs. It is in one of the [`State`]s, and each has a method that returns the next one:
+//! A kind has at most one owner in a run of the factory, which begins with the start or with the first use of the kind
+//! after it, and runs do not overlap. It is in one of the [`State`]s, and each has a method that returns the next one:
 //!
 //! | state | workers | next |
 //! |---|---|---|
@@ -22,9 +22,10 @@ use futures::FutureExt as _;
 use futures::future::{OptionFuture, select_all};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time;
+use tokio_util::task::TaskTracker;
 
 use super::core::ControllerCore;
-use super::crew::Crew;
+use super::crew::{Crew, Place};
 use super::opened::Opened;
 use super::resyncs::Resyncs;
 use super::slot::Slot;
@@ -55,8 +56,8 @@ enum State {
     Standby(Arc<Opened>),
     /// Handlers are called.
     Running(Arc<Opened>),
-    /// A stop has begun.
-    Draining,
+    /// A stop has begun. The use is that of the workers; none if the kind did not run.
+    Draining(Option<Arc<Opened>>),
 }
 
 /// Why a wait has ended early.
@@ -76,58 +77,40 @@ pub(crate) struct Owner {
     wanted: usize,
     stopping: Stopping,
     workers: JoinSet<()>,
-    /// The workers of the present or last use; none before the first.
-    crew: Option<Arc<Crew>>,
+    /// The tasks of the run. Workers are among them, so that a run is over when they have ended, however that comes.
+    tasks: TaskTracker,
+    crew: Arc<Crew>,
     resyncs: Resyncs,
     sources: Sources,
-    /// Dropped last: from then on the kind may have another owner.
-    owned: Owned,
-}
-
-/// The ownership of a kind. Dropping it lets another owner begin.
-struct Owned {
-    slot: Arc<Slot>,
-    /// Whether the ownership was given up; the kind may have another owner since.
-    is_over: bool,
-}
-
-impl Drop for Owned {
-    fn drop(&mut self) {
-        if !self.is_over {
-            self.slot.disown();
-        }
-    }
 }
 
 impl Owner {
-    /// Creates the owner of a kind; none if it has one.
-    pub(crate) fn of(slot: &Arc<Slot>, wanted: usize, stopping: Stopping) -> Option<Self> {
-        if !slot.take_ownership() {
-            return None;
-        }
-        let owned = Owned {
-            slot: Arc::clone(slot),
-            is_over: false,
-        };
+    /// Creates the owner of a kind, whose workers are among `tasks`.
+    pub(crate) fn new(
+        slot: &Arc<Slot>,
+        wanted: usize,
+        stopping: Stopping,
+        tasks: &TaskTracker,
+    ) -> Self {
         let core = Arc::clone(slot.controller());
         for lane in core.lanes().list().iter() {
             // The previous stop has left the limits draining.
             lane.limit().into_iter().for_each(Limit::open);
         }
         core.begin_run();
-        Some(Self {
+        Self {
             // Now, and not by the task: a stop may begin before its first poll, and drains what was opened before.
             state: core.opened().map_or(State::Resting, State::Syncing),
             wanted,
             stopping,
             workers: JoinSet::new(),
-            crew: None,
+            tasks: tasks.clone(),
+            crew: Crew::new(&core, wanted),
             resyncs: Resyncs::default(),
             sources: Sources::new(core.gvk()),
             slot: Arc::clone(slot),
             core,
-            owned,
-        })
+        }
     }
 
     /// Owns the kind until a stop has ended, or nothing of the kind is in use or running.
@@ -154,8 +137,8 @@ impl Owner {
             State::Syncing(opened) => Some(self.sync(&opened).await),
             State::Standby(opened) => Some(self.stand_by(&opened).await),
             State::Running(opened) => Some(self.supervise(&opened).await),
-            State::Draining => {
-                self.drain().await;
+            State::Draining(opened) => {
+                self.drain(opened.as_ref()).await;
                 None
             }
         }
@@ -163,10 +146,8 @@ impl Owner {
 
     /// Waits for a use of the kind. Only calls of deregistered handlers are running.
     async fn rest(&mut self) -> Option<State> {
-        (self.crew, self.resyncs) = (None, Resyncs::default());
-        if self.core.is_working() {
-            self.core.set_working(0);
-        }
+        self.resyncs = Resyncs::default();
+        self.core.set_working(0);
         self.end_sources();
         loop {
             // Created before the state is read, so that a change in between is not missed.
@@ -174,7 +155,7 @@ impl Owner {
             let changed = core.lanes().changed();
             // First: what is opened during a stop waits for the next start.
             if self.stopping.drain.is_cancelled() {
-                return Some(State::Draining);
+                return Some(State::Draining(None));
             }
             if let Some(opened) = self.core.opened() {
                 return Some(State::Syncing(opened));
@@ -210,7 +191,7 @@ impl Owner {
             // The keys that are due are drained if the caches were synced when the stop began, even if no worker has
             // started yet. With a half-filled cache no handler is called.
             Interrupt::Stop if self.core.was_synced_at_stop() => State::Standby(Arc::clone(opened)),
-            Interrupt::Stop => State::Draining,
+            Interrupt::Stop => State::Draining(None),
         }
     }
 
@@ -231,7 +212,7 @@ impl Owner {
         };
         match interrupt {
             Interrupt::Rest => State::Resting,
-            Interrupt::Stop => State::Draining,
+            Interrupt::Stop => State::Draining(None),
         }
     }
 
@@ -253,11 +234,11 @@ impl Owner {
             // The entries of workers that an earlier stop aborted. Its error has named them.
             self.core.activity().clear();
         }
-        let (core, crew) = (Arc::clone(&self.core), self.crew_of(opened));
+        let core = Arc::clone(&self.core);
         loop {
             // Created before the state is read, so that a change in between is not missed.
             let changed = core.lanes().changed();
-            self.fill(&crew);
+            self.fill(opened);
             // Again in each turn, for relations that were added in the meantime.
             caches.place_owners();
             let unused: OptionFuture<_> = self.core.is_unused().then(|| time::sleep(UNUSED)).into();
@@ -269,10 +250,8 @@ impl Owner {
             tokio::select! {
                 // Every branch can be dropped and created again without losing anything.
                 () = opened.closed().cancelled() => return State::Resting,
-                () = stopping.drain.cancelled() => return State::Draining,
-                Some(ended) = self.workers.join_next() => {
-                    replace_dead(&ended, &mut self.workers, &crew, stopping);
-                }
+                () = stopping.drain.cancelled() => return State::Draining(Some(Arc::clone(opened))),
+                Some(ended) = self.workers.join_next() => self.replace_dead(&ended, opened),
                 Some(()) = timer => self.resyncs.replay(&core, opened),
                 () = self.sources.enqueue_next(&core) => {}
                 () = core.enqueue_gains(opened) => {}
@@ -288,30 +267,50 @@ impl Owner {
     }
 
     /// Spawns workers until there are enough.
-    fn fill(&mut self, crew: &Arc<Crew>) {
+    fn fill(&mut self, opened: &Arc<Opened>) {
         // After the loss of the lease, workers end at once.
         while !self.stopping.abort.is_cancelled()
-            && let Some(place) = crew.join()
+            && let Some(place) = self.crew.join()
         {
-            self.workers.spawn(work(place, self.stopping.clone()));
+            self.spawn(place, opened, Duration::ZERO);
         }
     }
 
-    /// Returns the crew of the present use. After a panic of this task it is the same one.
-    fn crew_of(&mut self, opened: &Arc<Opened>) -> Arc<Crew> {
-        let present = self.crew.take().filter(|crew| crew.is_of(opened));
-        let crew = present.unwrap_or_else(|| Crew::new(&self.core, opened, self.wanted));
-        Arc::clone(self.crew.insert(crew))
+    /// Spawns a worker, which begins after a pause.
+    fn spawn(&mut self, place: Place, opened: &Arc<Opened>, pause: Duration) {
+        let (core, opened) = (Arc::clone(&self.core), Arc::clone(opened));
+        let stopping = self.stopping.clone();
+        let worker = async move {
+            if !pause.is_zero() {
+                time::sleep(pause).await;
+            }
+            work(place, core, opened, stopping).await;
+        };
+        self.workers.spawn(self.tasks.track_future(worker));
+    }
+
+    /// Replaces a worker that panicked.
+    ///
+    /// Panics of handlers are caught by the guard of a call. What gets here is a bug in this crate, or a panic while a
+    /// handler's future is dropped. Neither may leave the kind without workers.
+    fn replace_dead(&mut self, ended: &Result<(), JoinError>, opened: &Arc<Opened>) {
+        if let Err(error) = ended
+            && error.is_panic()
+            && let Some(place) = self.crew.join()
+        {
+            tracing::error!(kind = %self.core.gvk(), %error, "worker panicked, starting another");
+            self.spawn(place, opened, RESPAWN_PAUSE);
+        }
     }
 
     /// Waits until the workers have drained the queue.
-    async fn drain(&mut self) {
+    async fn drain(&mut self, opened: Option<&Arc<Opened>>) {
         // The streams end before the drain: a call may wait until its stream does.
         self.end_sources();
         while let Some(ended) = self.workers.join_next().await {
             // A worker that panics during a drain is replaced too. Otherwise the drain would not end.
-            if let Some(crew) = &self.crew {
-                replace_dead(&ended, &mut self.workers, crew, &self.stopping);
+            if let Some(opened) = opened {
+                self.replace_dead(&ended, opened);
             }
         }
         self.core.set_working(0);
@@ -319,11 +318,10 @@ impl Owner {
     }
 
     /// Returns whether the kind still rests and this owner ends, so that the slot can be dropped.
-    fn gives_up(&mut self) -> bool {
+    fn gives_up(&self) -> bool {
         let factory = self.slot.factory().upgrade();
         // Without a factory, `drain` is cancelled.
-        self.owned.is_over = factory.is_some_and(|factory| factory.give_up(&self.slot));
-        self.owned.is_over
+        factory.is_some_and(|factory| factory.give_up(&self.slot))
     }
 
     /// Drops the streams of keys. A panic of their drop is printed by the panic hook, and must not end the owner.
@@ -361,27 +359,4 @@ async fn lane_ended(core: &ControllerCore) {
         return std::future::pending().await;
     }
     drop(select_all(ends).await);
-}
-
-/// Replaces a worker that panicked.
-///
-/// Panics of handlers are caught by the guard of a call. What gets here is a bug in this crate, or a panic while a
-/// handler's future is dropped. Neither may leave the kind without workers.
-fn replace_dead(
-    ended: &Result<(), JoinError>,
-    workers: &mut JoinSet<()>,
-    crew: &Arc<Crew>,
-    stopping: &Stopping,
-) {
-    if let Err(error) = ended
-        && error.is_panic()
-        && let Some(place) = crew.join()
-    {
-        tracing::error!(kind = %place.core().gvk(), %error, "worker panicked, starting another");
-        let stopping = stopping.clone();
-        workers.spawn(async {
-            time::sleep(RESPAWN_PAUSE).await;
-            work(place, stopping).await;
-        });
-    }
 }

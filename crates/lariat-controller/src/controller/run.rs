@@ -2,40 +2,44 @@
 //!
 //! [`run`] asks for each due lane, in the order of registration: is it paused or waiting for caches, is it slowed in a
 //! hot loop, does its limit admit the call, does this process still lead, is it deregistered? Then [`Runner::call`]
-//! reads the newest state, calls the handler and returns a verdict for the queue. A lane without a verdict either keeps
-//! the key itself, outside the queue, or no longer wants it.
+//! reads the newest state and calls the handler. What follows from a call is left to [`Verdicts`], which has the key
+//! and tells the queue. A lane without a verdict either keeps the key itself, outside the queue, or no longer wants it.
 
 use std::cmp::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use lariat_cache::{CachedObject, LoadError};
+use lariat_cache::{CachedObject, Informer, LoadError};
+use lariat_core::ObjectKey;
 use lariat_lease::Leadership;
-use lariat_queue::{LaneId, Verdict};
 use tokio_util::sync::CancellationToken;
 
 use super::activity::WorkerActivity;
+use super::caches::Caches;
 use super::core::ControllerCore;
+use super::crew::Place;
 use super::guard::{Answer, guarded};
 use super::opened::Opened;
-use super::run_log::RunLog;
-use super::verdict::EndedCall;
+use super::verdict::Verdicts;
 use crate::handler::{Call, CallKind, Decoded};
 use crate::lane::{Admission, Lane, Waiting};
-use crate::payload::{Payload, Taken};
+use crate::payload::Taken;
 
-/// A processed key, with a verdict for each lane that was called.
-pub(super) type Done = (Taken, Vec<(LaneId, Verdict<Payload>)>);
+/// A worker, as its runs see it.
+pub(super) struct Worker<'a> {
+    pub(super) core: &'a Arc<ControllerCore>,
+    /// The use of the kind that the worker belongs to.
+    pub(super) opened: &'a Arc<Opened>,
+    /// Cancelled when a stop begins; for the contexts of calls.
+    pub(super) draining: Arc<CancellationToken>,
+    pub(super) activity: WorkerActivity<'a>,
+}
 
-/// Calls the handlers that are due for a key.
+/// Calls the handlers that are due for a key; returns the worker's next key.
 ///
-/// Returns none if the key was not processed. Dropping `work` has put it back into the queue then, with all its lanes.
-pub(super) async fn run(
-    (core, opened): (&Arc<ControllerCore>, &Arc<Opened>),
-    work: Taken,
-    stopping: &Arc<CancellationToken>,
-    worker: &WorkerActivity<'_>,
-) -> Option<Done> {
+/// A key that was not processed goes back into the queue, with all its lanes.
+pub(super) async fn run(worker: &Worker<'_>, place: &mut Place, work: Taken) -> Option<Taken> {
+    let core = worker.core;
     let lanes = core.lanes().list();
     if lanes.is_over() {
         // The last handler was deregistered after the key was dequeued. The key stays queued for a handler that may be
@@ -51,26 +55,26 @@ pub(super) async fn run(
     };
     let mut runner = Runner {
         core,
-        opened,
-        log: RunLog::began(core, worker, &work, due),
-        work,
-        stopping,
+        worker,
+        end: Verdicts::begin(core, &worker.activity, work, due),
+        seen: Seen {
+            informer: worker.opened.informer(),
+            returned: None,
+            fetched: None,
+        },
         decoded: Decoded::default(),
-        returned: None,
-        fetched: None,
     };
-    let mut verdicts = Vec::with_capacity(due);
     for lane in lanes.iter() {
         // `lanes` is a snapshot. A lane that was added after it is not called: its registration enqueues the key for it
         // again. A lane that was removed is refused by `enter` below.
-        if !runner.work.lanes().contains(lane.id()) || runner.is_held(lane) {
+        if !runner.end.work.lanes().contains(lane.id())
+            || runner.leaves(lane, place)
+            || runner.is_held(lane)
+            || runner.slows(lane)
+        {
             continue;
         }
-        if let Some(verdict) = runner.slowed(lane) {
-            verdicts.push((lane.id(), verdict));
-            continue;
-        }
-        runner.log.calls(lane);
+        runner.end.log.calls(lane);
         if !runner.admits(lane).await {
             continue;
         }
@@ -83,15 +87,11 @@ pub(super) async fn run(
             return None;
         }
         // `enter` refuses a handler that is being deregistered.
-        if let Some(_inside) = lane.enter()
-            && let Some(verdict) = runner.call(lane).await
-        {
-            // A lane without a verdict waits for content; the key is kept in `Hold` for it.
-            verdicts.push((lane.id(), verdict));
+        if let Some(_inside) = lane.enter() {
+            runner.call(lane).await;
         }
     }
-    runner.log.finish(&runner.work);
-    Some((runner.work, verdicts))
+    runner.end.finish()
 }
 
 /// Warns if deletions were dropped before some handler had handled them.
@@ -130,16 +130,11 @@ impl Drop for Admitted<'_> {
 /// The state of a run.
 struct Runner<'a> {
     core: &'a Arc<ControllerCore>,
-    /// The use of the kind that the worker belongs to.
-    opened: &'a Arc<Opened>,
-    work: Taken,
-    log: RunLog<'a>,
-    stopping: &'a Arc<CancellationToken>,
+    worker: &'a Worker<'a>,
+    /// The key, and what the calls so far have led to.
+    end: Verdicts<'a>,
+    seen: Seen<'a>,
     decoded: Decoded,
-    /// The newest state that a handler of this run returned.
-    returned: Option<Arc<CachedObject>>,
-    /// The fetched object, if a handler needed content that is not cached.
-    fetched: Option<Arc<CachedObject>>,
 }
 
 impl Runner<'_> {
@@ -148,7 +143,7 @@ impl Runner<'_> {
         let Some(limit) = lane.limit() else {
             return true;
         };
-        let key = self.work.key();
+        let key = self.end.work.key();
         match limit.admit(key, || self.waiting(lane)) {
             Admission::Entered => true,
             Admission::InLine => false,
@@ -169,56 +164,74 @@ impl Runner<'_> {
             self.core.lanes().notify();
         }
         // A place that a limit reserved for this key before the pause would stay unused during the pause.
-        self.core.pass(lane, self.work.key());
+        self.core.pass(lane, self.end.work.key());
         true
     }
 
-    /// Delays a handler in a hot loop, if its options ask for that.
-    fn slowed(&self, lane: &Lane) -> Option<Verdict<Payload>> {
-        let after = self.log.hot_loop_wait(lane, &self.work)?;
+    /// Delays a handler in a hot loop, if its options ask for that; returns whether it does.
+    fn slows(&mut self, lane: &Lane) -> bool {
+        let Some(after) = self.end.log.hot_loop_wait(lane, &self.end.work) else {
+            return false;
+        };
+        self.postpone(lane, after);
+        true
+    }
+
+    /// Leaves a handler to the worker that has taken the place of this one; returns whether it does.
+    ///
+    /// That is so after a call of a deregistered handler. In a drain the run goes on, since a key that is postponed waits
+    /// for the next start.
+    fn leaves(&mut self, lane: &Lane, place: &mut Place) -> bool {
+        if self.worker.draining.is_cancelled() || !place.leave_if_surplus() {
+            return false;
+        }
+        self.postpone(lane, Duration::ZERO);
+        true
+    }
+
+    fn postpone(&mut self, lane: &Lane, after: Duration) {
         // A place that a limit reserves for this key would stay unused during the delay.
-        self.core.pass(lane, self.work.key());
-        Some(Verdict::Postponed {
-            after,
-            payload: self.work.payload().for_lane(lane.id()),
-            priority: Some(self.work.priority()),
-        })
+        self.core.pass(lane, self.end.work.key());
+        self.end.postpone(lane, after);
     }
 
     /// Returns the key as it waits for a handler outside the queue.
     fn waiting(&self, lane: &Lane) -> Waiting {
+        let work = &self.end.work;
         Waiting {
-            key: self.work.key().clone(),
-            payload: self.work.payload().for_lane(lane.id()),
-            priority: self.work.priority(),
-            failures: self.work.failures(lane.id()),
+            key: work.key().clone(),
+            payload: work.payload().for_lane(lane.id()),
+            priority: work.priority(),
+            failures: work.failures(lane.id()),
         }
     }
 
-    /// Calls one handler.
-    ///
-    /// Returns none if the handler needs content that is being loaded; the key is kept for it then.
-    async fn call(&mut self, lane: &Arc<Lane>) -> Option<Verdict<Payload>> {
-        let failures = self.work.failures(lane.id());
-        let began = self.log.call_began(lane, failures);
-        let answer = match self.object_for(lane).await {
+    /// Calls one handler, or keeps the key for it if it needs content that is being loaded.
+    async fn call(&mut self, lane: &Arc<Lane>) {
+        let failures = self.end.work.failures(lane.id());
+        let began = self.end.log.call_began(lane, failures);
+        let content = self.worker.opened.caches();
+        let newest = self
+            .seen
+            .object_for(self.end.work.key(), lane, content)
+            .await;
+        let mut answer = match newest {
             // The handler's token was cancelled while the object was fetched.
-            _ if lane.is_over() => return Some(Verdict::Done),
+            _ if lane.is_over() => return,
             Ok(Newest::Awaited) => {
                 if lane.hold().keep(self.waiting(lane)) {
                     self.core.lanes().notify();
                 }
-                return None;
+                return;
             }
             // A fetched object may be newer than the cached one and have another controlling owner. Then it belongs to
             // another member of the ring, which handles it.
             Ok(Newest::Known(Some(object))) if !self.core.own_keys().hold(&object) => {
-                return Some(Verdict::Done);
+                return self.end.done(lane);
             }
             Ok(Newest::Known(object)) => {
                 let call = self.make_call(lane, object, failures);
-                self.log
-                    .calling(lane, &self.work, failures.saturating_add(1));
+                self.end.log.calling(lane, &self.end.work, call.attempt());
                 let caller = call.caller();
                 guarded(call, caller).await
             }
@@ -226,18 +239,10 @@ impl Runner<'_> {
             Err(error) => Answer::failed(&error.into()),
         };
         // Handlers after this one see what it returned, also if it failed after a write.
-        self.returned = answer.updated.or(self.returned.take());
-        let ended = EndedCall {
-            core: self.core,
-            work: &self.work,
-            lane,
-            outcome: answer.ended,
-            attempt: failures.saturating_add(1),
-            took: began.elapsed(),
-        };
-        let (verdict, ended) = ended.judge(answer.result, || self.newest());
-        self.log.call_ended(lane, &self.work, ended);
-        Some(verdict)
+        self.seen.returned = answer.updated.take().or(self.seen.returned.take());
+        let (seen, key) = (&self.seen, self.end.work.key().clone());
+        self.end
+            .call_ended(lane, began, answer, || seen.newest(&key));
     }
 
     fn make_call(
@@ -246,38 +251,48 @@ impl Runner<'_> {
         object: Option<Arc<CachedObject>>,
         failures: u32,
     ) -> Call {
+        let (work, payload) = (&self.end.work, self.end.work.payload());
         Call {
-            kind: Arc::clone(self.opened) as Arc<dyn CallKind>,
+            kind: Arc::clone(self.worker.opened) as Arc<dyn CallKind>,
             callee: Arc::clone(lane.callee()),
-            run: self.log.number,
-            key: self.work.key().clone(),
+            run: self.end.log.number,
+            key: work.key().clone(),
             object,
-            deleted: self.work.payload().deleted(lane.id()).cloned(),
-            has_later_deletions: self.work.payload().has_later_deletions(lane.id()),
+            deleted: payload.deleted(lane.id()).cloned(),
+            has_later_deletions: payload.has_later_deletions(lane.id()),
             decoded: self.decoded.clone(),
-            causes: Arc::clone(&self.log.causes),
+            causes: Arc::clone(&self.end.log.causes),
             failures,
-            stopping: Arc::clone(self.stopping),
+            stopping: Arc::clone(&self.worker.draining),
             term: self.core.leadership().map(Leadership::term),
             client: OnceLock::new(),
         }
     }
+}
 
+/// The states of the object that this run has seen, beside the cached one.
+struct Seen<'a> {
+    informer: &'a Informer,
+    /// The newest state that a handler of this run returned.
+    returned: Option<Arc<CachedObject>>,
+    /// The fetched object, if a handler needed content that is not cached.
+    fetched: Option<Arc<CachedObject>>,
+}
+
+impl Seen<'_> {
     /// Returns the newest known state, with content if it was fetched.
-    fn newest(&self) -> Option<Arc<CachedObject>> {
-        let known = self.known()?;
+    fn newest(&self, key: &ObjectKey) -> Option<Arc<CachedObject>> {
+        let known = self.known(key)?;
         // A fetched object replaces a known state only. Without this, an object that a handler of this run has deleted
         // would exist again for the handlers after it.
-        let fetched = self
-            .fetched
-            .as_ref()
-            .filter(|fetched| !is_better(&known, fetched));
+        let fetched = self.fetched.as_ref();
+        let fetched = fetched.filter(|fetched| !is_better(&known, fetched));
         Some(fetched.cloned().unwrap_or(known))
     }
 
     /// Returns the newest known state: the cache's, or the one that a handler of this run returned.
-    fn known(&self) -> Option<Arc<CachedObject>> {
-        let cached = self.opened.informer().store().get(self.work.key());
+    fn known(&self, key: &ObjectKey) -> Option<Arc<CachedObject>> {
+        let cached = self.informer.store().get(key);
         let Some(returned) = &self.returned else {
             return cached;
         };
@@ -291,25 +306,27 @@ impl Runner<'_> {
     }
 
     /// Returns the newest state, with content if the handler reads content.
-    async fn object_for(&mut self, lane: &Lane) -> Result<Newest, LoadError> {
+    async fn object_for(
+        &mut self,
+        key: &ObjectKey,
+        lane: &Lane,
+        caches: &Caches,
+    ) -> Result<Newest, LoadError> {
         // A handler of metadata never sees a fetched object, since that may be newer than the cache. If nothing is
         // fetched in its next run, it would see an older state than before.
         if !lane.handler().needs_content() {
-            return Ok(Newest::Known(self.known()));
+            return Ok(Newest::Known(self.known(key)));
         }
-        let newest = self.newest();
+        let newest = self.newest(key);
         let lacks_content = |object: &Arc<CachedObject>| !object.has_content();
         if !newest.as_ref().is_some_and(lacks_content) {
             return Ok(Newest::Known(newest));
         }
-        if self.opened.caches().is_content_coming() {
+        if caches.is_content_coming() {
             return Ok(Newest::Awaited);
         }
-        let informer = self.opened.informer();
-        let loaded = informer
-            // Zero: whether to wait for the upgrade of the watch was decided above.
-            .load_within(self.work.key(), Duration::ZERO)
-            .await?;
+        // Zero: whether to wait for the upgrade of the watch was decided above.
+        let loaded = self.informer.load_within(key, Duration::ZERO).await?;
         // Kept for the handlers after this one.
         self.fetched.clone_from(&loaded);
         Ok(Newest::Known(loaded))

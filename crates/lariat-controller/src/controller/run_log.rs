@@ -184,8 +184,9 @@ impl<'a> RunLog<'a> {
         })
     }
 
-    /// Records the run in the history. A run that is dropped is not in it.
+    /// Records the end of the run, also in the history. A run that is dropped is not in it.
     pub(super) fn finish(self, work: &Taken) {
+        self.worker.end();
         if self.core.history().is_kept() && !self.calls.is_empty() {
             self.core.history().push(RunRecord {
                 run: self.number,

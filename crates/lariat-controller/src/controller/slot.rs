@@ -1,8 +1,8 @@
 //! The slot of a kind: opens it when it is first needed, and lets it rest when the last handler has ended.
 //!
-//! All handles of a kind share one slot, which has one controller for its whole life, and at most one owner. The
-//! controller's queue knows the keys that are being processed, also by calls of handlers that were deregistered: at no
-//! time do two workers process the same key.
+//! All handles of a kind share one slot, which has one controller for its whole life. The controller's queue knows the
+//! keys that are being processed, also by calls of handlers that were deregistered: at no time do two workers process
+//! the same key.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock, Weak};
@@ -58,8 +58,6 @@ pub(crate) struct Slot {
 struct SlotState {
     /// The resource of the kind, if it was set.
     resource: Option<ResourceKind>,
-    /// Whether the kind has an owner.
-    is_owned: bool,
     /// The number of registrations that have opened the kind and not yet added their handler.
     registering: usize,
     /// The relations of the kind; joined while it is open.
@@ -142,11 +140,12 @@ impl Slot {
 
     /// Returns whether the slot can be dropped without losing anything.
     ///
-    /// It can if the kind rests, has no relations, and nothing of it is running.
+    /// It can if the kind rests, has no relations, and no call is running. A run of the factory holds the slots of the
+    /// kinds that have an owner, so those are not asked.
     pub(crate) fn is_unused(&self) -> bool {
         let state = self.state.lock();
         let rests = || self.core.get().is_none_or(|core| core.in_use().is_none());
-        !state.is_owned && state.relations.is_empty() && rests()
+        state.relations.is_empty() && rests()
     }
 
     /// Appends the sizes of the controller's structures, if it is in use.
@@ -216,29 +215,6 @@ impl Slot {
             }
         }
         opened
-    }
-
-    /// Takes the ownership of the kind; returns whether it had none.
-    pub(super) fn take_ownership(&self) -> bool {
-        !std::mem::replace(&mut self.state.lock().is_owned, true)
-    }
-
-    /// Ends the ownership of the kind.
-    pub(super) fn disown(&self) {
-        self.state.lock().is_owned = false;
-    }
-
-    /// Lets the owner end if the kind rests; returns whether it may.
-    ///
-    /// The factory calls it under the lock under which it starts owners. So either the owner sees that the kind was
-    /// opened, or the kind gets another owner.
-    pub(crate) fn disown_if_resting(&self) -> bool {
-        let mut state = self.state.lock();
-        if self.controller().opened().is_some() {
-            return false;
-        }
-        state.is_owned = false;
-        true
     }
 
     /// Checks whether a handler can be registered. Nothing is created.

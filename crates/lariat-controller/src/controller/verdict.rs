@@ -17,16 +17,16 @@ use std::time::Duration;
 
 use lariat_cache::CachedObject;
 use lariat_core::Cause;
-use lariat_queue::{Priority, Verdict};
+use lariat_queue::{LaneId, Priority, Verdict};
 use tokio::time::Instant;
 
+use super::activity::WorkerActivity;
 use super::core::ControllerCore;
-use super::guard::{Again, Failure};
-use super::run_log::Ended;
+use super::guard::{Again, Answer, Failure};
+use super::run_log::{Ended, RunLog};
 use crate::handler::Class;
 use crate::lane::Lane;
 use crate::payload::{Payload, Taken};
-use crate::totals::CallOutcome;
 
 /// The retry delay if the rate limiter panics.
 const BROKEN_LIMITER: Duration = Duration::from_secs(30);
@@ -34,29 +34,67 @@ const BROKEN_LIMITER: Duration = Duration::from_secs(30);
 /// The delay of a retry that can hardly help: until a user acts, more retries are useless.
 const SLOW: Duration = Duration::from_secs(300);
 
-/// A call of a handler that has ended.
-pub(super) struct EndedCall<'a> {
-    pub(super) core: &'a ControllerCore,
-    pub(super) work: &'a Taken,
-    pub(super) lane: &'a Lane,
-    pub(super) outcome: CallOutcome,
-    pub(super) attempt: u32,
-    pub(super) took: Duration,
+/// A key that is being processed, with the verdicts on the calls that have ended.
+///
+/// Dropped before the [finish](Self::finish), the key goes back into the queue.
+pub(super) struct Verdicts<'a> {
+    core: &'a ControllerCore,
+    pub(super) work: Taken,
+    pub(super) log: RunLog<'a>,
+    verdicts: Vec<(LaneId, Verdict<Payload>)>,
 }
 
-impl EndedCall<'_> {
-    /// Returns the verdict for the queue, and the end of the call for the log of the run.
+impl<'a> Verdicts<'a> {
+    /// Begins a run; `most` is the number of its calls, as far as known.
+    pub(super) fn begin(
+        core: &'a ControllerCore,
+        worker: &'a WorkerActivity<'a>,
+        work: Taken,
+        most: usize,
+    ) -> Self {
+        Self {
+            core,
+            log: RunLog::began(core, worker, &work, most),
+            work,
+            verdicts: Vec::with_capacity(most),
+        }
+    }
+
+    /// Notes that a handler no longer wants the key.
+    pub(super) fn done(&mut self, lane: &Lane) {
+        self.verdicts.push((lane.id(), Verdict::Done));
+    }
+
+    /// Notes that a handler is called later.
+    pub(super) fn postpone(&mut self, lane: &Lane, after: Duration) {
+        let verdict = Verdict::Postponed {
+            after,
+            payload: self.work.payload().for_lane(lane.id()),
+            priority: Some(self.work.priority()),
+        };
+        self.verdicts.push((lane.id(), verdict));
+    }
+
+    /// Judges a call that has ended, and tells the log.
     ///
     /// `newest` returns the newest known state, for the functions of the handler's options.
-    pub(super) fn judge(
-        &self,
-        result: Result<Again, Failure>,
+    pub(super) fn call_ended(
+        &mut self,
+        lane: &Lane,
+        began: Instant,
+        answer: Answer,
         newest: impl Fn() -> Option<Arc<CachedObject>>,
-    ) -> (Verdict<Payload>, Ended) {
+    ) {
+        let call = EndedCall {
+            core: self.core,
+            work: &self.work,
+            lane,
+            attempt: self.work.failures(lane.id()).saturating_add(1),
+        };
         let ended = Ended {
-            outcome: self.outcome,
-            attempt: self.attempt,
-            took: self.took,
+            outcome: answer.ended,
+            attempt: call.attempt,
+            took: began.elapsed(),
             failure: None,
             is_final: false,
             is_exhausted: false,
@@ -64,18 +102,44 @@ impl EndedCall<'_> {
             given_up: None,
             note: None,
         };
+        let (verdict, ended) = call.judge(answer.result, newest, ended);
+        self.log.call_ended(lane, &self.work, ended);
+        self.verdicts.push((lane.id(), verdict));
+    }
+
+    /// Ends the run: tells log and queue; returns the next key, which the queue gives under the same lock.
+    pub(super) fn finish(self) -> Option<Taken> {
+        self.log.finish(&self.work);
+        self.work.done_and_try_get(self.verdicts)
+    }
+}
+
+/// A call of a handler that has ended.
+struct EndedCall<'a> {
+    core: &'a ControllerCore,
+    work: &'a Taken,
+    lane: &'a Lane,
+    attempt: u32,
+}
+
+impl EndedCall<'_> {
+    /// Returns the verdict for the queue, and completes the end of the call for the log.
+    fn judge(
+        &self,
+        result: Result<Again, Failure>,
+        newest: impl Fn() -> Option<Arc<CachedObject>>,
+        ended: Ended,
+    ) -> (Verdict<Payload>, Ended) {
         let (verdict, ended) = match result {
             Ok(again) => {
                 let verdict = requeued(self.lane, again.after, again.priority);
                 let (again_in, note) = (again.after, again.note);
-                (
-                    verdict,
-                    Ended {
-                        again_in,
-                        note,
-                        ..ended
-                    },
-                )
+                let ended = Ended {
+                    again_in,
+                    note,
+                    ..ended
+                };
+                (verdict, ended)
             }
             Err(failure) => self.failed(failure, newest, ended),
         };

@@ -12,7 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::core::ControllerCore;
 use super::crew::Place;
-use super::run::run;
+use super::opened::Opened;
+use super::run::{Worker, run};
 use super::shards::KeyPermit;
 use crate::payload::Taken;
 
@@ -38,11 +39,19 @@ impl Stopping {
 const FENCED_PAUSE: Duration = Duration::from_millis(100);
 
 /// Runs a worker until a drain has ended, an abort, or the end of the use that it belongs to.
-pub(super) async fn work(mut place: Place, stopping: Stopping) {
-    let (core, opened) = (Arc::clone(place.core()), Arc::clone(place.opened()));
+pub(super) async fn work(
+    mut place: Place,
+    core: Arc<ControllerCore>,
+    opened: Arc<Opened>,
+    stopping: Stopping,
+) {
     let closed = opened.closed();
-    let draining = Arc::new(stopping.drain.clone());
-    let worker = core.activity().add_worker();
+    let worker = Worker {
+        core: &core,
+        opened: &opened,
+        draining: Arc::new(stopping.drain.clone()),
+        activity: core.activity().add_worker(),
+    };
     let mut next = None;
     loop {
         let work = match next.take() {
@@ -61,8 +70,9 @@ pub(super) async fn work(mut place: Place, stopping: Stopping) {
                 },
             },
         };
-        // Also for a key that was got with the previous `done`, without the `select!` above. Dropping it gives it back.
-        if stopping.abort.is_cancelled() || closed.is_cancelled() {
+        // Also for a key that was got with the end of the previous run, without the `select!` above. Dropping it gives
+        // it back.
+        if stopping.abort.is_cancelled() || closed.is_cancelled() || place.leave_if_surplus() {
             return;
         }
         if !core.may_call() {
@@ -82,13 +92,13 @@ pub(super) async fn work(mut place: Place, stopping: Stopping) {
             drop_foreign(&core, work);
             continue;
         }
-        worker.begin(work.key());
-        let run = worker.polling(run((&core, &opened), work, &draining, &worker));
+        worker.activity.begin(work.key());
+        let run = worker.activity.polling(run(&worker, &mut place, work));
         // The run is polled first. One that completes immediately never polls the other futures, which are shared by
         // all workers of all kinds, and whose wakers would contend for a lock. `abort` was checked above.
-        let done = tokio::select! {
+        next = tokio::select! {
             biased;
-            done = run => done,
+            next = run => next,
             // Drops the handler's call at its current await, and so the key, which goes back into the queue. The
             // activity entry stays: the error of the stop names the handler.
             () = stopping.abort.cancelled() => return,
@@ -96,10 +106,9 @@ pub(super) async fn work(mut place: Place, stopping: Stopping) {
             // into the queue; when it is dequeued again, `drop_foreign` removes it.
             () = permit.revoked() => None,
         };
-        // `done_and_try_get` finishes this key and gets the next one under one lock of the queue.
-        worker.end();
-        next = done.and_then(|(work, verdicts)| work.done_and_try_get(verdicts));
-        // A call of a deregistered handler has ended, and another worker has taken the place of this one. The next key
+        // Also of a run that gave its key back.
+        worker.activity.end();
+        // Another worker has taken the place of this one, which was in a call of a deregistered handler. Its next key
         // goes back into the queue.
         if place.leave_if_surplus() {
             return;

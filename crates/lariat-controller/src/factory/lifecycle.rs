@@ -9,13 +9,12 @@ use tokio::sync::{oneshot, watch};
 use tokio::time;
 use tokio_util::sync::CancellationToken;
 
-use super::duplicates;
 use super::factory::SharedControllerFactory;
 use super::life::{Life, StopEnd};
 use super::options::Election;
 use super::phase::FactoryPhase;
 use super::run::FactoryRun;
-use super::stop::Stop;
+use super::{duplicates, stop};
 use crate::error::{RunError, StartError, StopError};
 use crate::{notices, panics};
 
@@ -83,7 +82,7 @@ impl SharedControllerFactory {
         let (stopped, synced) = loop {
             match self.set_running(workers)? {
                 Started::Now(stopped, synced) => break (stopped, synced),
-                Started::After(stop) => drop(stop.wait().await),
+                Started::After(stop) => drop(stop.await),
             }
         };
         let caches = &self.core.caches;
@@ -269,7 +268,7 @@ impl SharedControllerFactory {
     /// Stops the run if `wanted` returns true, and waits for the stop that is in progress.
     async fn stop_if(&self, wanted: impl FnOnce() -> bool) -> Result<(), StopError> {
         match self.begin_stop(wanted) {
-            Some(stop) => stop.wait().await,
+            Some(stop) => stop.await,
             None => Ok(()),
         }
     }
@@ -284,20 +283,20 @@ impl SharedControllerFactory {
             Life::Running(_) if !wanted() => return None,
             Life::Running(_) => {}
         }
-        let (stop, end) = Stop::new(core);
-        let life = std::mem::replace(&mut state.life, Life::Stopping(end.clone()));
-        let Life::Running(run) = life else {
+        let Life::Running(run) = std::mem::take(&mut state.life) else {
             unreachable!("it was running under the same lock");
         };
+        let (begun, beginning) = oneshot::channel();
+        // On a task, so that dropping the future of this stop neither shortens the grace period nor lets a start begin
+        // beside it.
+        let (run, end) = stop::spawn(core, run, beginning);
+        state.life = Life::Stopping(end.clone());
         core.phase.send_replace(FactoryPhase::Stopping);
         drop(state);
         tracing::debug!(target: "lariat::factory", "stopping");
-        // Before the caches stop: it notes which of them are synced.
+        // Before the caches stop, which the task does: it notes which of them are synced.
         run.begin_stop();
-        // On a task, so that dropping the future of this stop neither shortens the grace period nor lets a start begin
-        // beside it.
-        let runtime = run.runtime().clone();
-        core.stops.spawn_on(stop.run(run), &runtime);
+        let _ = begun.send(());
         Some(end)
     }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use lariat_cache::SharedClientFactory;
 use lariat_lease::LeaseError;
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::time;
 use tokio_util::sync::CancellationToken;
@@ -39,7 +40,8 @@ pub(super) struct FactoryRun {
     /// The runtime of the start. Kinds may be added from threads without one.
     runtime: Handle,
     watched: Arc<Watched>,
-    watchdog: Watchdog,
+    /// None once it has ended.
+    watchdog: Mutex<Option<Watchdog>>,
 }
 
 /// The election or ring this process takes part in.
@@ -99,7 +101,7 @@ impl FactoryRun {
             election: None,
             runtime: Handle::current(),
             watched: Arc::clone(watched),
-            watchdog: Watchdog::start(watched, options.blocked_after),
+            watchdog: Mutex::new(Some(Watchdog::start(watched, options.blocked_after))),
         }
     }
 
@@ -181,11 +183,12 @@ impl FactoryRun {
 
     /// Starts the owner of a kind, unless it has one.
     pub(super) fn own(&mut self, slot: &Arc<Slot>) {
+        if self.kinds.iter().any(|each| Arc::ptr_eq(each, slot)) {
+            return;
+        }
         let core = slot.controller();
         let workers = core.workers(self.workers, self.default_workers);
-        let Some(owner) = Owner::of(slot, workers, self.stopping_of(core)) else {
-            return;
-        };
+        let owner = Owner::new(slot, workers, self.stopping_of(core), &self.tasks);
         self.watched.add(core.activity());
         self.kinds.push(Arc::clone(slot));
         self.tasks.spawn_on(owner.run(), &self.runtime);
@@ -199,13 +202,16 @@ impl FactoryRun {
         self.tasks.spawn_on(run, &self.runtime);
     }
 
-    /// Removes a kind that rests, if its owner may end; returns whether it may.
+    /// Removes a kind that rests, so that its owner ends; returns whether it does.
+    ///
+    /// It is called under the lock under which owners start. So either the kind is found open, or it gets another owner
+    /// when it is opened.
     pub(super) fn give_up(&mut self, slot: &Arc<Slot>) -> bool {
-        let gives_up = slot.disown_if_resting();
-        if gives_up {
+        let rests = slot.controller().opened().is_none();
+        if rests {
             self.kinds.retain(|each| !Arc::ptr_eq(each, slot));
         }
-        gives_up
+        rests
     }
 
     /// Returns the runtime of the start.
@@ -226,10 +232,41 @@ impl FactoryRun {
     }
 
     /// Drains the queues within the grace period, and joins all tasks.
-    pub(super) async fn stop(mut self, grace: Duration) -> Result<(), StopError> {
+    pub(super) async fn stop(&self, grace: Duration) -> Result<(), StopError> {
         let drained = self.drain(grace).await;
-        self.watchdog.end().await;
+        self.end().await;
         drained
+    }
+
+    /// Drops running calls, and joins all tasks.
+    pub(super) async fn abort(&self, grace: Duration) -> Result<(), StopError> {
+        self.cancel();
+        self.tasks.close();
+        self.join().await;
+        self.end_election(LeaseEnd::Expire).await;
+        let unfinished = self.unfinished(grace);
+        self.end().await;
+        unfinished
+    }
+
+    /// Cancels all tasks.
+    pub(super) fn cancel(&self) {
+        self.stopping.drain.cancel();
+        self.stopping.abort.cancel();
+        // Without a release: calls that are dropped now may have sent requests.
+        if let Some(election) = &self.election {
+            election.expire.cancel();
+        }
+    }
+
+    /// Ends what a run without tasks has left.
+    async fn end(&self) {
+        let watchdog = self.watchdog.lock().take();
+        if let Some(watchdog) = watchdog {
+            watchdog.end().await;
+        }
+        // A queue that drains holds back keys that become due. They must be ready for the next start.
+        self.cores().for_each(|core| core.end_drain());
     }
 
     async fn drain(&self, grace: Duration) -> Result<(), StopError> {
@@ -256,11 +293,7 @@ impl FactoryRun {
             LeaseEnd::Release
         })
         .await;
-        let unfinished = self.unfinished();
-        if unfinished.is_empty() {
-            return Ok(());
-        }
-        Err(StopError { unfinished, grace })
+        self.unfinished(grace)
     }
 
     /// Returns the controllers, each with its running calls.
@@ -285,23 +318,37 @@ impl FactoryRun {
         self.tasks.wait().await;
     }
 
-    fn unfinished(&self) -> Vec<Unfinished> {
-        let of = |(core, doing): (&Arc<ControllerCore>, Vec<Doing>)| {
-            let gvk = core.gvk().clone();
-            let keys = core.queue().ready_keys().into_iter();
-            keys.map(move |key| {
-                let doing = doing.iter().find(|doing| doing.key == key);
-                Unfinished {
-                    gvk: gvk.clone(),
-                    handler: doing.and_then(|doing| doing.handler.clone()),
-                    key,
-                }
-            })
-        };
-        let unfinished = self.left().flat_map(of).collect();
+    /// Returns an error that names the keys that were due and not processed, if there are some.
+    fn unfinished(&self, grace: Duration) -> Result<(), StopError> {
+        let unfinished: Vec<_> = self.left().flat_map(unfinished_of).collect();
         self.cores().for_each(|core| core.activity().clear());
-        unfinished
+        if unfinished.is_empty() {
+            return Ok(());
+        }
+        Err(StopError { unfinished, grace })
     }
+}
+
+/// Returns the keys of a kind that were not processed, given its dropped calls.
+fn unfinished_of((core, dropped): (&Arc<ControllerCore>, Vec<Doing>)) -> Vec<Unfinished> {
+    let ready = core.queue().ready_keys();
+    // The keys of calls that were dropped while their kind rests have left the queue.
+    let (kept, gone): (Vec<_>, Vec<_>) = dropped
+        .into_iter()
+        .partition(|doing| ready.contains(&doing.key));
+    let of = |key, handler| Unfinished {
+        gvk: core.gvk().clone(),
+        key,
+        handler,
+    };
+    let ready = ready.into_iter().map(|key| {
+        let doing = kept.iter().find(|doing| doing.key == key);
+        let handler = doing.and_then(|doing| doing.handler.clone());
+        of(key, handler)
+    });
+    let gone = gone.iter();
+    let gone = gone.map(|doing| of(doing.key.clone(), doing.handler.clone()));
+    ready.chain(gone).collect()
 }
 
 /// Returns the error of an election that panicked.
@@ -327,13 +374,6 @@ fn explained(error: LeaseError, culprit: Option<String>) -> LeaseError {
 
 impl Drop for FactoryRun {
     fn drop(&mut self) {
-        self.stopping.drain.cancel();
-        self.stopping.abort.cancel();
-        // Without a release: calls that are dropped now may have sent requests.
-        if let Some(election) = &self.election {
-            election.expire.cancel();
-        }
-        // A queue that drains holds back keys that become due. They must be ready for the next start.
-        self.cores().for_each(|core| core.end_drain());
+        self.cancel();
     }
 }

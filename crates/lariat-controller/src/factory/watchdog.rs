@@ -144,7 +144,7 @@ impl Watchdog {
     /// # Cancel safety
     ///
     /// Dropping the future aborts the task.
-    pub(super) async fn end(&mut self) {
+    pub(super) async fn end(mut self) {
         self.end_thread();
         while self.heart.join_next().await.is_some() {}
     }
@@ -342,7 +342,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn watchdog_does_not_wake_a_runtime_with_one_thread() {
-        let mut watchdog = Watchdog::start(&Arc::default(), LIMIT);
+        let watchdog = Watchdog::start(&Arc::default(), LIMIT);
         assert!(watchdog.thread.is_some());
         assert!(watchdog.heart.is_empty());
         watchdog.end().await;
@@ -360,7 +360,7 @@ mod tests {
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
         let runtime = runtime.worker_threads(2).enable_all().build();
         let runtime = runtime.expect("a runtime");
-        let mut watchdog = runtime.block_on(async { Watchdog::start(&Arc::default(), LIMIT) });
+        let watchdog = runtime.block_on(async { Watchdog::start(&Arc::default(), LIMIT) });
         let (give, take) = mpsc::channel();
         // The worker that waits for the timer blocks afterwards, until the other one has waited for a second timer.
         runtime.block_on(async {
@@ -394,7 +394,7 @@ mod tests {
         let watched = Arc::new(Watched::default());
         let activity = Arc::new(Activity::new(Gvk::new("", "v1", "ConfigMap")));
         watched.add(&activity);
-        let mut watchdog = Watchdog::start(&watched, LIMIT);
+        let watchdog = Watchdog::start(&watched, LIMIT);
         let worker = activity.add_worker();
         worker.begin(&ObjectKey::cluster("a"));
         let blocks = async {

@@ -45,10 +45,10 @@ async fn dropped_after<T>(polls: usize, future: impl Future<Output = T>) -> Opti
 
 /// Records which calls overlap for a handler that blocks for a time.
 #[derive(Clone, Default)]
-struct Overlaps(Arc<Mutex<(usize, usize)>>);
+pub(crate) struct Overlaps(Arc<Mutex<(usize, usize)>>);
 
 impl Overlaps {
-    async fn call(self, lasts: Duration) {
+    pub(crate) async fn call(self, lasts: Duration) {
         {
             let mut counts = self.0.lock();
             counts.0 += 1;
@@ -58,7 +58,7 @@ impl Overlaps {
         time::sleep(lasts).await;
     }
 
-    fn most(&self) -> usize {
+    pub(crate) fn most(&self) -> usize {
         self.0.lock().1
     }
 }

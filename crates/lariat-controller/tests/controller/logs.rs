@@ -15,14 +15,27 @@ pub(crate) struct Logs {
     _guard: DefaultGuard,
 }
 
-struct Collector(Arc<Mutex<String>>);
+struct Collector {
+    lines: Arc<Mutex<String>>,
+    /// Events that contain it panic.
+    panics_at: Option<&'static str>,
+}
 
 struct Line<'a>(&'a mut String);
 
 impl Logs {
     pub(crate) fn begin() -> Self {
-        let lines = Arc::default();
-        let guard = tracing::subscriber::set_default(Collector(Arc::clone(&lines)));
+        Self::with(None)
+    }
+
+    /// Begins a log whose subscriber panics at events with a text, if one is given.
+    pub(crate) fn with(panics_at: Option<&'static str>) -> Self {
+        let lines = Arc::<Mutex<String>>::default();
+        let collector = Collector {
+            lines: Arc::clone(&lines),
+            panics_at,
+        };
+        let guard = tracing::subscriber::set_default(collector);
         Self {
             lines,
             _guard: guard,
@@ -45,7 +58,7 @@ impl Subscriber for Collector {
     }
 
     fn new_span(&self, span: &Attributes<'_>) -> Id {
-        let mut lines = self.0.lock();
+        let mut lines = self.lines.lock();
         let _ = write!(lines, "span {}", span.metadata().name());
         span.record(&mut Line(&mut lines));
         lines.push('\n');
@@ -57,9 +70,13 @@ impl Subscriber for Collector {
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 
     fn event(&self, event: &Event<'_>) {
-        let mut lines = self.0.lock();
-        let _ = write!(lines, "{}", event.metadata().level());
-        event.record(&mut Line(&mut lines));
+        let mut line = event.metadata().level().to_string();
+        event.record(&mut Line(&mut line));
+        if let Some(text) = self.panics_at {
+            assert!(!line.contains(text), "{line}");
+        }
+        let mut lines = self.lines.lock();
+        lines.push_str(&line);
         lines.push('\n');
     }
 
