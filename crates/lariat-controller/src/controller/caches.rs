@@ -104,13 +104,7 @@ impl Caches {
     ///
     /// Returns `false` if one of the kinds is not served and its options do not make it wait.
     pub(crate) async fn synced(&self) -> bool {
-        let related: Vec<Informer> = self
-            .related
-            .lock()
-            .iter()
-            .map(|joined| joined.informer().clone())
-            .collect();
-        for informer in related.iter().chain([&self.informer]) {
+        for informer in self.informers() {
             if !informer.synced().await {
                 return false;
             }
@@ -120,17 +114,25 @@ impl Caches {
 
     /// Returns whether the caches of the kind and of its related kinds are synced.
     pub(crate) fn is_synced(&self) -> bool {
+        let informers = self.informers().into_iter();
+        informers
+            .map(|informer| informer.status().phase)
+            .all(|phase| phase == Phase::Synced)
+    }
+
+    /// Returns the informers of the related kinds and of the kind.
+    fn informers(&self) -> Vec<Informer> {
         let related = self.related.lock();
-        let informers = related.iter().map(Joined::informer).chain([&self.informer]);
-        let phases = informers.map(|informer| informer.status().phase);
-        phases.into_iter().all(|phase| phase == Phase::Synced)
+        let related = related.iter().map(|joined| &joined.informer);
+        related.chain([&self.informer]).cloned().collect()
     }
 
     /// Enqueues the owners that wait until the scope of the kind is known.
     ///
     /// Call it once the cache of the kind is synced: discovery has returned the scope by then.
     pub(crate) fn place_owners(&self) {
-        self.related.lock().iter().for_each(Joined::place_owners);
+        let related = self.related.lock();
+        related.iter().for_each(|joined| joined.feed.place_owners());
     }
 
     /// Replays related objects that were published without their content.
@@ -141,8 +143,8 @@ impl Caches {
             .related
             .lock()
             .iter()
-            .filter(|joined| joined.unread() > 0)
-            .map(|joined| (joined.relation.number(), joined.informer().clone()))
+            .filter(|joined| joined.feed.unread() > 0)
+            .map(|joined| (joined.relation.number(), joined.informer.clone()))
             .map(|(number, informer)| Box::pin(self.read(number, informer)))
             .collect();
         if unread.is_empty() {
@@ -281,8 +283,8 @@ impl Caches {
     pub(super) fn unread(&self) -> (usize, usize) {
         let related = self.related.lock();
         let sizes = related.iter().map(|joined| {
-            let bound = joined.informer().store().len();
-            (joined.unread(), bound)
+            let bound = joined.informer.store().len();
+            (joined.feed.unread(), bound)
         });
         super::pieces::sum(sizes)
     }
@@ -290,13 +292,8 @@ impl Caches {
     /// Returns the numbers of joined relations and waiting owners, with a bound.
     pub(super) fn table_sizes(&self) -> (usize, (usize, usize)) {
         let related = self.related.lock();
-        let aside = related
-            .iter()
-            .map(Joined::aside)
-            .fold((0, 0), |(entries, bound), (more, most)| {
-                (entries + more, bound + most)
-            });
-        (related.len(), aside)
+        let aside = related.iter().map(|joined| joined.feed.aside());
+        (related.len(), super::pieces::sum(aside))
     }
 }
 
@@ -309,7 +306,7 @@ struct Read {
 impl Read {
     fn by(joined: &Joined) -> Self {
         Self {
-            informer: joined.informer().clone(),
+            informer: joined.informer.clone(),
             needs_content: joined.relation.needs_content(),
         }
     }

@@ -298,7 +298,7 @@ impl ControllerCore {
             // One by one, because the limiter is asked for each key.
             adds.for_each(|(key, add)| self.queue.add_rate_limited(key, add))
         } else {
-            self.add_in_pieces(adds)
+            add_in_pieces(&self.queue, adds)
         }
         Ok(count)
     }
@@ -314,11 +314,6 @@ impl ControllerCore {
             at: request.at,
             during: caller.map(Caller::causing_run),
         }
-    }
-
-    /// Adds keys in chunks, so that workers can take the queue's lock in between.
-    pub(super) fn add_in_pieces(&self, adds: impl Iterator<Item = (ObjectKey, Add<Payload>)>) {
-        add_in_pieces(&self.queue, adds);
     }
 
     /// Returns the lanes that a request selects.
@@ -365,7 +360,7 @@ impl ControllerCore {
             let add = Add::now().lanes(lane.id()).priority(priority);
             (object.key().clone(), add.payload(cause.clone().into()))
         };
-        self.add_in_pieces(objects.map(add));
+        add_in_pieces(&self.queue, objects.map(add));
     }
 
     /// Makes starts wait for the kind if one of its handlers requires that.
@@ -397,7 +392,10 @@ impl ControllerCore {
         };
         let (kind, handler, keys) = (self.gvk(), lane.name(), waiting.len());
         tracing::info!(%kind, %handler, keys, "handler is resumed");
-        self.add_in_pieces(waiting.into_iter().map(|each| each.into_add(lane.id())));
+        add_in_pieces(
+            &self.queue,
+            waiting.into_iter().map(|each| each.into_add(lane.id())),
+        );
         // The supervisor has not waited for the handler's caches during the pause; it has to begin now.
         self.lanes.notify();
         true

@@ -5,6 +5,7 @@ use lariat_queue::Add;
 use super::core::ControllerCore;
 use super::feed::Feed;
 use super::opened::Opened;
+use super::pieces::add_in_pieces;
 use super::shards::Gain;
 
 impl ControllerCore {
@@ -21,14 +22,17 @@ impl ControllerCore {
         let lanes = self.lanes().list();
         let snapshot = opened.informer().store().snapshot();
         let gained = snapshot.iter().filter(|object| gain.holds(object));
-        self.add_in_pieces(gained.filter_map(|object| {
-            let change = Feed::initial(object);
-            let (due, priority) = lanes.due(&change);
-            let add = Add::now()
-                .lanes(due.clone())
-                .priority(priority)
-                .payload(change.cause().into());
-            (!due.is_empty()).then(|| (object.key().clone(), add))
-        }));
+        add_in_pieces(
+            self.queue(),
+            gained.filter_map(|object| {
+                let change = Feed::initial(object);
+                let (due, priority) = lanes.due(&change);
+                let add = Add::now()
+                    .lanes(due.clone())
+                    .priority(priority)
+                    .payload(change.cause().into());
+                (!due.is_empty()).then(|| (object.key().clone(), add))
+            }),
+        );
     }
 }

@@ -68,26 +68,6 @@ pub(crate) trait Unread: Subscriber {
 }
 
 impl Joined {
-    /// Returns the informer of the related kind.
-    pub(crate) fn informer(&self) -> &Informer {
-        &self.informer
-    }
-
-    /// Enqueues the owners that wait until the scope of their kind is known.
-    pub(crate) fn place_owners(&self) {
-        self.feed.place_owners();
-    }
-
-    /// Returns the number of waiting owners, and its bound.
-    pub(crate) fn aside(&self) -> (usize, usize) {
-        self.feed.aside()
-    }
-
-    /// Returns how many objects wait until their content is cached.
-    pub(crate) fn unread(&self) -> usize {
-        self.feed.unread()
-    }
-
     /// Publishes the objects again whose content is cached by now.
     ///
     /// Returns whether there were some, or none is left.
@@ -99,6 +79,6 @@ impl Joined {
         let readable = self.feed.take_readable().into_iter();
         let changes: Vec<Change> = readable.map(initial).collect();
         self.feed.changed(&changes);
-        !changes.is_empty() || self.unread() == 0
+        !changes.is_empty() || self.feed.unread() == 0
     }
 }

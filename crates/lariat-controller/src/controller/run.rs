@@ -179,8 +179,8 @@ impl Runner<'_> {
 
     /// Leaves a handler to the worker that has taken the place of this one; returns whether it does.
     ///
-    /// That is so after a call of a deregistered handler. In a drain the run goes on, since a key that is postponed waits
-    /// for the next start.
+    /// That is so after a call of a deregistered handler. In a drain the run goes on, since a key that is postponed
+    /// waits for the next start.
     fn leaves(&mut self, lane: &Lane, place: &mut Place) -> bool {
         if self.worker.draining.is_cancelled() || !place.leave_if_surplus() {
             return false;

@@ -265,6 +265,12 @@ impl<K: View> SharedController<K> {
         }
     }
 
+    /// Reads from the controller if it is in use.
+    fn read<T: Default>(&self, read: impl FnOnce(&ControllerCore) -> T) -> T {
+        let core = self.slot.in_use();
+        core.map(|core| read(&core)).unwrap_or_default()
+    }
+
     fn no_handler(&self, name: &Arc<str>, key: Option<&ObjectKey>) -> EnqueueError {
         EnqueueError::UnknownHandler {
             gvk: self.gvk().clone(),
@@ -335,8 +341,7 @@ impl<K: View> SharedController<K> {
     /// Returns the calls that are running, longest first.
     #[must_use]
     pub fn in_progress(&self) -> Vec<InProgress> {
-        let core = self.slot.in_use();
-        core.map_or_else(Vec::new, |core| core.in_progress())
+        self.read(|core| core.in_progress())
     }
 
     /// Returns the queued keys, with the handlers that are due and the delays.
@@ -358,8 +363,7 @@ impl<K: View> SharedController<K> {
     /// ```
     #[must_use]
     pub fn queued(&self, limit: usize) -> QueuedKeys {
-        let core = self.slot.in_use();
-        core.map_or_else(QueuedKeys::default, |core| core.queued(limit))
+        self.read(|core| core.queued(limit))
     }
 
     /// Returns the state of a queued key; `None` if it is not queued.
@@ -375,8 +379,7 @@ impl<K: View> SharedController<K> {
     /// number of failing keys, and with `limit` times the runs in the history.
     #[must_use]
     pub fn failing_keys(&self, limit: usize) -> Vec<FailingKey> {
-        let core = self.slot.in_use();
-        core.map_or_else(Vec::new, |core| core.failing_keys(limit))
+        self.read(|core| core.failing_keys(limit))
     }
 
     /// Returns the keys that handlers have given up, those of the newest calls first.
@@ -401,8 +404,7 @@ impl<K: View> SharedController<K> {
     /// ```
     #[must_use]
     pub fn given_up_keys(&self, limit: usize) -> Vec<GivenUpKey> {
-        let core = self.slot.in_use();
-        core.map_or_else(Vec::new, |core| core.given_up_keys(limit))
+        self.read(|core| core.given_up_keys(limit))
     }
 
     /// Returns the handlers that have given up a key.
@@ -410,8 +412,7 @@ impl<K: View> SharedController<K> {
     /// See [`given_up_keys`](Self::given_up_keys).
     #[must_use]
     pub fn given_up_of(&self, key: &ObjectKey) -> Vec<GivenUpKey> {
-        let core = self.slot.in_use();
-        core.map_or_else(Vec::new, |core| core.given_up_of(key))
+        self.read(|core| core.given_up_of(key))
     }
 
     /// Pauses a handler until [`resume`](Self::resume).
@@ -478,8 +479,7 @@ impl<K: View> SharedController<K> {
     /// the controller is not in use, there are none.
     #[must_use]
     pub fn history(&self) -> Vec<RunRecord> {
-        let core = self.slot.in_use();
-        core.map_or_else(Vec::new, |core| core.history().all())
+        self.read(|core| core.history().all())
     }
 
     /// Returns the last runs of a key, oldest first.
@@ -503,8 +503,7 @@ impl<K: View> SharedController<K> {
     /// ```
     #[must_use]
     pub fn history_of(&self, key: &ObjectKey) -> Vec<RunRecord> {
-        let core = self.slot.in_use();
-        core.map_or_else(Vec::new, |core| core.history().of(key))
+        self.read(|core| core.history().of(key))
     }
 
     /// Returns whether two handles refer to the same controller.

@@ -85,24 +85,25 @@ impl<'a> Verdicts<'a> {
         answer: Answer,
         newest: impl Fn() -> Option<Arc<CachedObject>>,
     ) {
-        let call = EndedCall {
+        let mut call = EndedCall {
             core: self.core,
             work: &self.work,
             lane,
-            attempt: self.work.failures(lane.id()).saturating_add(1),
+            newest: &newest,
+            ended: Ended {
+                outcome: answer.ended,
+                attempt: self.work.failures(lane.id()).saturating_add(1),
+                took: began.elapsed(),
+                failure: None,
+                is_final: false,
+                is_exhausted: false,
+                again_in: None,
+                given_up: None,
+                note: None,
+            },
         };
-        let ended = Ended {
-            outcome: answer.ended,
-            attempt: call.attempt,
-            took: began.elapsed(),
-            failure: None,
-            is_final: false,
-            is_exhausted: false,
-            again_in: None,
-            given_up: None,
-            note: None,
-        };
-        let (verdict, ended) = call.judge(answer.result, newest, ended);
+        let verdict = call.judge(answer.result);
+        let ended = call.ended;
         self.log.call_ended(lane, &self.work, ended);
         self.verdicts.push((lane.id(), verdict));
     }
@@ -119,31 +120,22 @@ struct EndedCall<'a> {
     core: &'a ControllerCore,
     work: &'a Taken,
     lane: &'a Lane,
-    attempt: u32,
+    newest: &'a dyn Fn() -> Option<Arc<CachedObject>>,
+    /// For the log; completed by the verdict.
+    ended: Ended,
 }
 
 impl EndedCall<'_> {
     /// Returns the verdict for the queue, and completes the end of the call for the log.
-    fn judge(
-        &self,
-        result: Result<Again, Failure>,
-        newest: impl Fn() -> Option<Arc<CachedObject>>,
-        ended: Ended,
-    ) -> (Verdict<Payload>, Ended) {
-        let (verdict, ended) = match result {
+    fn judge(&mut self, result: Result<Again, Failure>) -> Verdict<Payload> {
+        let verdict = match result {
             Ok(again) => {
-                let verdict = requeued(self.lane, again.after, again.priority);
-                let (again_in, note) = (again.after, again.note);
-                let ended = Ended {
-                    again_in,
-                    note,
-                    ..ended
-                };
-                (verdict, ended)
+                (self.ended.again_in, self.ended.note) = (again.after, again.note);
+                requeued(self.lane, again.after, again.priority)
             }
-            Err(failure) => self.failed(failure, newest, ended),
+            Err(failure) => self.failed(failure),
         };
-        (self.with_later_deletions(verdict), ended)
+        self.with_later_deletions(verdict)
     }
 
     /// Requeues for the next deletion, if the handler has handled one of several.
@@ -174,22 +166,13 @@ impl EndedCall<'_> {
     }
 
     /// Judges a failure.
-    fn failed(
-        &self,
-        failure: Failure,
-        newest: impl Fn() -> Option<Arc<CachedObject>>,
-        ended: Ended,
-    ) -> (Verdict<Payload>, Ended) {
-        let (lane, failures) = (self.lane, self.attempt);
+    fn failed(&mut self, failure: Failure) -> Verdict<Payload> {
+        let (lane, failures) = (self.lane, self.ended.attempt);
         let (is_uncounted, priority) = (failure.is_uncounted, failure.priority);
         if failure.class == Class::Ignored {
-            let (again_in, failure) = (failure.after, Some(failure));
-            let ended = Ended {
-                failure,
-                again_in,
-                ..ended
-            };
-            return (requeued(lane, again_in, priority), ended);
+            self.ended.again_in = failure.after;
+            self.ended.failure = Some(failure);
+            return requeued(lane, self.ended.again_in, priority);
         }
         let is_terminal = failure.class == Class::Terminal;
         // An uncounted failure never exhausts the retries.
@@ -197,29 +180,24 @@ impl EndedCall<'_> {
         let is_final = is_exhausted || is_terminal;
         let again_in = if is_final {
             // For the queue, the lane is done: its failures in a row are reset.
-            lane.after_final_failure(newest().as_ref())
+            lane.after_final_failure((self.newest)().as_ref())
         } else {
-            Some(self.retry_in(&failure, &newest))
+            Some(self.retry_in(&failure))
         };
         // Without an object there is nothing to give up: a deleted object does not change any more.
-        let given_up = again_in.is_none().then(&newest).flatten();
-        let ended = Ended {
-            failure: Some(failure),
-            is_final,
-            is_exhausted,
-            again_in,
-            given_up: given_up.map(|object| object.uid().clone()),
-            ..ended
-        };
+        let given_up = again_in.is_none().then(self.newest).flatten();
+        self.ended.given_up = given_up.map(|object| object.uid().clone());
+        self.ended.failure = Some(failure);
+        (self.ended.is_final, self.ended.is_exhausted) = (is_final, is_exhausted);
+        self.ended.again_in = again_in;
         let Some(after) = again_in.filter(|_| !is_final) else {
-            return (requeued(lane, again_in, priority), ended);
+            return requeued(lane, again_in, priority);
         };
         let handler = Arc::clone(lane.name());
         let cause = Cause::Retry { handler, failures };
-        let payload = self.work.payload();
-        let payload = payload.for_retry(lane.id(), cause);
+        let payload = self.work.payload().for_retry(lane.id(), cause);
         // An uncounted failure leaves the failures in a row as they are; any other adds one.
-        let verdict = if is_uncounted {
+        if is_uncounted {
             Verdict::Postponed {
                 after,
                 payload,
@@ -231,8 +209,7 @@ impl EndedCall<'_> {
                 payload,
                 priority,
             }
-        };
-        (verdict, ended)
+        }
     }
 
     /// Returns the delay before the retry.
@@ -240,29 +217,25 @@ impl EndedCall<'_> {
     /// It is the delay that the error sets; or else the backoff, or the delay of slow retries, but at least the delay
     /// that the API server asks for. The handler's [`retry_within`](crate::HandlerOptions::retry_within) may shorten
     /// it, but not below what the API server asks for.
-    fn retry_in(
-        &self,
-        failure: &Failure,
-        newest: impl Fn() -> Option<Arc<CachedObject>>,
-    ) -> Duration {
+    fn retry_in(&self, failure: &Failure) -> Duration {
         let least = failure.not_before.unwrap_or_default();
         let usual = || {
             if failure.is_slow {
-                self.slow_retry(newest().as_ref())
+                self.slow_retry()
             } else {
-                self.backoff(self.attempt)
+                self.backoff(self.ended.attempt)
             }
         };
         let wanted = failure.after.unwrap_or_else(|| usual().max(least));
-        match self.lane.longest_retry(newest) {
+        match self.lane.longest_retry(self.newest) {
             Some(most) => wanted.min(most.max(least)),
             None => wanted,
         }
     }
 
     /// Returns the delay of a slow retry: like a final failure, but never without a next call.
-    fn slow_retry(&self, newest: Option<&Arc<CachedObject>>) -> Duration {
-        let period = self.lane.after_final_failure(newest);
+    fn slow_retry(&self) -> Duration {
+        let period = self.lane.after_final_failure((self.newest)().as_ref());
         period.map_or(SLOW, |period| period.min(SLOW))
     }
 
