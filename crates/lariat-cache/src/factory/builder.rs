@@ -175,12 +175,11 @@ impl CacheFactoryBuilder {
         self
     }
 
-    /// Sets how many loads, checks and new watches run at once (default 20).
+    /// Sets how many loads and new watches run at once (default 20).
     ///
-    /// Zero counts as one. Checks are those of the API server's history after a cut. One kind takes at most half of
-    /// them. A request counts until it is answered, a load until all objects are read, but none for more than ten
-    /// seconds, so that a kind which is large or is not answered does not delay the others for longer. Watches count
-    /// while they are being opened.
+    /// Zero counts as one. One kind takes at most half of them. A request counts until it is answered, a load until all
+    /// objects are read, but none for more than ten seconds, so that a kind which is large or is not answered does not
+    /// delay the others for longer. Watches count while they are being opened.
     ///
     /// ```no_run
     /// use lariat::cache::SharedCacheFactory;

@@ -169,7 +169,7 @@ impl Core {
         let Some(reading) = reading.filter(|_| filled) else {
             return;
         };
-        let Some(version) = self.progress.version() else {
+        let Some(version) = self.progress.resume() else {
             return;
         };
         let kind = self.gvk();

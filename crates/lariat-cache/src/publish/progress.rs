@@ -214,9 +214,10 @@ impl Progress {
         self.totals.lock().forbidden()
     }
 
-    /// Returns the version of the store.
-    pub(crate) fn version(&self) -> Option<ResourceVersion> {
-        self.totals.lock().version.clone()
+    /// Returns the version from which the next run continues.
+    pub(crate) fn resume(&self) -> Option<ResourceVersion> {
+        let totals = self.totals.lock();
+        totals.resume.clone().or_else(|| totals.version.clone())
     }
 
     pub(crate) fn status(&self, store: &Store, holds_content: bool) -> KindStatus {

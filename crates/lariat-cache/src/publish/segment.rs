@@ -200,6 +200,11 @@ impl Segment {
         }
     }
 
+    /// Records an earlier version from which the next run continues.
+    pub(crate) fn resumes_from(&self, version: Option<ResourceVersion>) {
+        self.progress.totals.lock().resume = version;
+    }
+
     pub(crate) fn failed(&self, trouble: &Trouble, retry_in: Option<Duration>) {
         self.progress.failed(trouble, retry_in);
     }

@@ -26,6 +26,8 @@ pub(super) struct Totals {
     pub(super) retry_in: Option<Duration>,
     pub(super) last_received: Option<Instant>,
     pub(super) version: Option<ResourceVersion>,
+    /// The earlier version from which the next run continues, to see the last event again.
+    pub(super) resume: Option<ResourceVersion>,
     /// Since when the kind has not been served, until it has been read again.
     pub(super) unserved: Option<Unserved>,
 }

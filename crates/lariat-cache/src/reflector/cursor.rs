@@ -2,11 +2,11 @@
 
 use std::cmp::Ordering;
 
-use lariat_core::{ObjectKey, RawObject, ResourceVersion};
+use lariat_core::{RawObject, ResourceVersion};
 use tokio::time::Instant;
 
-use super::checks::Ended;
 use super::error::ReflectorError;
+use super::last_event::LastEvent;
 use super::stream::{WatchEvent, WatchStream};
 
 use super::position::Cursor;
@@ -41,7 +41,7 @@ impl Reflector {
             self.silence_limit.received();
         }
         // Also after an error: the lines before the malformed one are valid, and their events must not be lost.
-        self.publisher.apply(deltas, self.intake.content());
+        self.apply(deltas);
         // During an initial list the store is incomplete, so there is no version yet that a watch could continue from.
         if let Some(loading) = &mut cursor.loading {
             self.publish_read(loading, None);
@@ -51,6 +51,14 @@ impl Reflector {
             self.reading.server.reached(&cursor.version);
         }
         outcome
+    }
+
+    /// Applies events, and remembers the last one.
+    fn apply(&mut self, deltas: Vec<Delta>) {
+        if let Some(last) = deltas.last() {
+            self.last_event = LastEvent::of(last);
+        }
+        self.publisher.apply(deltas, self.intake.content());
     }
 
     /// Applies a line.
@@ -65,7 +73,7 @@ impl Reflector {
     ) -> Result<(), ReflectorError> {
         let mut outcome = match cursor.form.read(line) {
             Ok(event) => self.event(event, stream, cursor, deltas),
-            Err(detail) => Err(malformed(detail)),
+            Err(detail) => Err(ReflectorError::malformed("watch", &detail)),
         };
         // The usual form takes everything up to the last brace as the object. For a line with more members that is
         // wrong, so a parser decides.
@@ -89,6 +97,12 @@ impl Reflector {
         deltas: &mut Vec<Delta>,
     ) -> Result<(), ReflectorError> {
         let is_added = matches!(event, WatchEvent::Added(_));
+        let is_error = matches!(event, WatchEvent::Error(_));
+        if let Some(last) = cursor.repeats.clone().filter(|_| !is_error) {
+            self.check_repeated(&last, &event)?;
+            cursor.repeats = None;
+            return Ok(());
+        }
         match event {
             // The initial objects of a watch list.
             WatchEvent::Added(json) if cursor.loading.is_some() => {
@@ -105,32 +119,27 @@ impl Reflector {
                         let event = if is_added { "ADDED" } else { "MODIFIED" };
                         self.log_received(event, Some(object.key()), object.version());
                         cursor.move_to(object.version());
-                        self.exists_again(object.key());
                         deltas.push(Delta::Present(object));
                     }
                     // The object exists and its key is known: its last readable state stays, which is better than none.
                     // A new list could not read it either.
-                    Err(error) => match RawObject::key_of(json) {
-                        Some(key) => {
-                            self.exists_again(&key);
-                            cursor.has_events = true;
-                            self.progress.unreadable(&error);
-                        }
-                        None => return Err(malformed(error.to_string())),
-                    },
+                    Err(error) if RawObject::key_of(json).is_some() => {
+                        cursor.has_events = true;
+                        self.progress.unreadable(&error);
+                    }
+                    Err(error) => return Err(ReflectorError::malformed("watch", &error)),
                 }
             }
             // A deletion that cannot be read would leave the object in the cache for ever, so it leads to a new list.
             WatchEvent::Deleted(json) => {
                 let read = self.intake.watched(json, self.publisher.store());
-                let last = read.map_err(|error| malformed(error.to_string()))?;
+                let last = read.map_err(|error| ReflectorError::malformed("watch", &error))?;
                 self.log_received("DELETED", Some(last.key()), last.version());
                 // The objects before the deletion come first, or the deleted one would be added after it.
                 if let Some(loading) = &mut cursor.loading {
                     self.publish_read(loading, None);
                 }
                 cursor.move_to(last.version());
-                self.last_ended = Some(Ended::of(&last));
                 deltas.push(Delta::Deleted(last));
             }
             WatchEvent::Bookmark {
@@ -138,24 +147,16 @@ impl Reflector {
                 ends_initial,
             } => {
                 self.log_received("BOOKMARK", None, &version);
+                // Changes before the marker belong to the initial list, and those before any bookmark to its version.
+                self.apply(std::mem::take(deltas));
                 self.bookmark(&version, ends_initial, stream, cursor)?;
-                // Changes before the marker belong to the initial list, so they are applied before it ends.
                 if ends_initial && let Some(loading) = cursor.loading.take() {
-                    self.publisher
-                        .apply(std::mem::take(deltas), self.intake.content());
                     self.end_loading(loading, &version);
                 }
             }
             WatchEvent::Error(error) => return Err(error),
         }
         Ok(())
-    }
-
-    /// Records that an object of a key exists: it was selected or created again.
-    ///
-    /// From then on, its existence does not show another history.
-    fn exists_again(&mut self, key: &ObjectKey) {
-        self.last_ended.take_if(|ended| ended.key() == key);
     }
 
     /// Applies a bookmark: the watch has reported all changes up to its version.
@@ -170,11 +171,13 @@ impl Reflector {
         let went_back = self.policy.is_verified() && self.went_back(version);
         // Versions never decrease in one history, so the server was restored from a backup.
         if went_back || version.compare(&cursor.version) == Some(Ordering::Less) {
-            self.reading.server.restored();
-            return Err(ReflectorError::WentBack);
+            return Err(self.other_history());
         }
         // A server may send the end marker of a watch list and no periodic bookmarks.
         if !ends_initial {
+            if self.has_passed_own_write(version) {
+                return Err(ReflectorError::OtherHistory);
+            }
             self.judge(version, cursor)?;
             self.silence_limit.bookmarked();
             let store = self.publisher.store();
@@ -193,11 +196,7 @@ impl Reflector {
         version: &ResourceVersion,
         cursor: &mut Cursor,
     ) -> Result<(), ReflectorError> {
-        let later = |one: &ResourceVersion, other: &ResourceVersion| {
-            one.compare(other) == Some(Ordering::Greater)
-        };
-        let written = self.publisher.store().unconfirmed().into_values();
-        let written = written.reduce(|one, other| if later(&other, &one) { other } else { one });
+        let written = self.newest_own();
         let server_moved = self.reading.server.is_beyond(version);
         let sign = self
             .standstill
@@ -230,9 +229,4 @@ impl Reflector {
         }
         Ok(())
     }
-}
-
-fn malformed(detail: String) -> ReflectorError {
-    let verb = "watch";
-    ReflectorError::Malformed { verb, detail }
 }

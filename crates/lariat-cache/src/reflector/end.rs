@@ -35,14 +35,8 @@ pub(super) enum End {
     NotServed,
     /// A watch list had no end marker.
     NoEndMarker,
-    /// The server returned an earlier version than before.
-    WentBack,
     /// The server has a different history than the one the store was read from.
     OtherHistory,
-    /// The server's responses do not show which history it has.
-    UnknownHistory,
-    /// The server does not answer history checks.
-    NoHistory,
 }
 
 /// What a reflector is doing.
@@ -54,7 +48,7 @@ pub(super) enum Stage {
     Stream,
     /// A watch from a version.
     Watch,
-    /// A check of the server's history.
+    /// A request for the server's version.
     Check,
 }
 
@@ -88,10 +82,7 @@ impl fmt::Display for End {
             Self::Malformed => "malformed response",
             Self::NotServed => "kind not served",
             Self::NoEndMarker => "watch list without an end marker",
-            Self::WentBack => "server returned an earlier version",
             Self::OtherHistory => "server has a different history",
-            Self::UnknownHistory => "server history unknown",
-            Self::NoHistory => "server does not answer history checks",
         })
     }
 }

@@ -1,5 +1,6 @@
 //! The errors of lists and watches, and what they say about the API server.
 
+use std::fmt;
 use std::time::Duration;
 
 use http::{Response, header};
@@ -116,15 +117,23 @@ pub(super) enum ReflectorError {
     /// A watch list whose initial objects have no end marker.
     #[error("watch list: no end marker; lists are used instead")]
     NoEndMarker,
-    /// A version before one that was reached: the server was restored from a backup.
-    #[error("watch: the API server returned an earlier version")]
-    WentBack,
+    /// The server was restored from a backup, as an earlier version or a missing event shows.
+    #[error(
+        "watch: the API server has another history than before, as after a restore from a backup"
+    )]
+    OtherHistory,
     /// A watch that ended at once and without an event.
     #[error("watch: closed at once, without an event")]
     EndedImmediately,
 }
 
 impl ReflectorError {
+    /// Creates the error of an answer to a `list` or a `watch` that does not follow the API.
+    pub(super) fn malformed(verb: &'static str, detail: &dyn fmt::Display) -> Self {
+        let detail = detail.to_string();
+        Self::Malformed { verb, detail }
+    }
+
     /// Returns whether only a new list helps.
     pub(super) fn is_expired(&self) -> bool {
         matches!(self, Self::Expired { .. })
@@ -149,7 +158,7 @@ impl ReflectorError {
             Self::NotServed => End::NotServed,
             Self::Silent { .. } | Self::Stale { .. } => End::Silent,
             Self::NoEndMarker => End::NoEndMarker,
-            Self::WentBack => End::WentBack,
+            Self::OtherHistory => End::OtherHistory,
             Self::EndedImmediately => End::EndedImmediately,
         }
     }
@@ -197,20 +206,6 @@ impl ReflectorError {
         }
     }
 
-    /// Returns whether the server does not support or allow checks of its history.
-    ///
-    /// A check is a request for a single object. Refused credentials, timeouts and rate limits are failures, not
-    /// refusals.
-    pub(super) fn refuses_check(&self) -> bool {
-        match self {
-            Self::Refused { code, .. } => {
-                (400..500).contains(code) && !matches!(code, 401 | 408 | 429)
-            }
-            Self::Malformed { .. } | Self::TooLarge { .. } | Self::OtherKind { .. } => true,
-            _ => false,
-        }
-    }
-
     /// Returns the reason of the next connection, for the counters.
     pub(super) fn reason(&self) -> Reconnect {
         match self {
@@ -223,7 +218,7 @@ impl ReflectorError {
             Self::Malformed { .. } | Self::TooLarge { .. } | Self::OtherKind { .. } => {
                 Reconnect::Failed
             }
-            Self::NoEndMarker | Self::WentBack => Reconnect::Failed,
+            Self::NoEndMarker | Self::OtherHistory => Reconnect::Failed,
         }
     }
 }

@@ -77,11 +77,10 @@ impl Reflector {
                 return Ok(first.clone());
             };
             // Otherwise a broken server or proxy would be listed for ever.
-            let next = tokens.next(next).map_err(|_| ReflectorError::Malformed {
-                verb: "list",
-                detail: "the continue token of a page leads to an earlier page".to_owned(),
-            })?;
-            token = Some(next);
+            token = Some(tokens.next(next).map_err(|_| {
+                let detail = "the continue token of a page leads to an earlier page";
+                ReflectorError::malformed("list", &detail)
+            })?);
         }
     }
 

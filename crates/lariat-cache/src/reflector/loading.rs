@@ -98,8 +98,7 @@ impl Reflector {
             // The objects of the kind would be missing in the list, and count as deleted.
             Listed::OtherKind => return Err(ReflectorError::OtherKind { verb }),
             Listed::Unreadable(None, error) => {
-                let detail = error.to_string();
-                return Err(ReflectorError::Malformed { verb, detail });
+                return Err(ReflectorError::malformed(verb, &error));
             }
         }
         Ok(())
@@ -135,19 +134,15 @@ impl Reflector {
         // Contents were compared, so the store is of the history that was known when the list began, or of a later one.
         if !self.policy.is_verified() {
             self.reading.server.compared(loading.history, went_back);
-            // The last deletion may be from the previous history, so it is no evidence any more.
-            self.last_ended = None;
         }
+        // A watch from the version of the list cannot repeat what was before it.
+        self.last_event = None;
         self.reached = version.clone();
         self.reading.server.loaded(version);
         self.policy.loaded();
         self.log_loaded(loading.loaded, version);
         self.publish_read(&mut loading, None);
         self.publisher.end_listing(&loading.listing, version);
-        // An object that is listed now was created or selected again.
-        let store = self.publisher.store();
-        self.last_ended
-            .take_if(|ended| store.get(ended.key()).is_some());
         self.progress.reached(version);
         self.progress.loaded();
         if std::mem::take(&mut self.is_stale) {

@@ -146,7 +146,7 @@ impl<'a> Page<'a> {
         };
         if metadata.resource_version.is_empty() {
             let detail = "the list has no resource version, so that no watch can follow it; the API may serve lists only";
-            return Err(malformed(detail.into()));
+            return Err(ReflectorError::malformed("list", &detail));
         }
         Ok(Self {
             named,
@@ -203,7 +203,9 @@ impl<'a> Page<'a> {
 
     fn whole(json: &'a [u8]) -> Result<Parts<'a>, ReflectorError> {
         let StrictObject(envelope) = serde_json::from_slice::<StrictObject<Envelope<'_>>>(json)
-            .map_err(|error| malformed(without_values(&error.to_string())))?;
+            .map_err(|error| {
+                ReflectorError::malformed("list", &without_values(&error.to_string()))
+            })?;
         let items = envelope
             .items
             .unwrap_or_default()
@@ -232,11 +234,6 @@ fn set<'a>(text: &mut Cow<'a, str>, json: &'a [u8]) -> bool {
 /// Returns whether a value contains bytes that are invalid within a JSON string.
 fn is_odd(json: &[u8]) -> bool {
     json.iter().any(|byte| *byte < b' ')
-}
-
-fn malformed(detail: String) -> ReflectorError {
-    let verb = "list";
-    ReflectorError::Malformed { verb, detail }
 }
 
 /// Reads a whole body of at most `limit` bytes and decompresses it; `received` gets the length of each part.
@@ -297,7 +294,7 @@ impl Content {
         match encoding(headers) {
             Some("identity" | "") => Ok(Self::Plain(bounded)),
             Some("gzip") => Ok(Self::Gzip(Box::new(MultiGzDecoder::new(bounded)))),
-            _ => Err(malformed(UNEXPECTED_ENCODING.to_owned())),
+            _ => Err(ReflectorError::malformed("list", &UNEXPECTED_ENCODING)),
         }
     }
 
@@ -332,7 +329,7 @@ fn not_gzip(error: std::io::Error) -> ReflectorError {
         let (verb, part, limit) = ("list", "list", *limit);
         return ReflectorError::TooLarge { verb, part, limit };
     }
-    malformed(format!("invalid gzip: {error}"))
+    ReflectorError::malformed("list", &format_args!("invalid gzip: {error}"))
 }
 
 async fn next_frame(body: &mut SourceBody) -> Result<Option<Frame<Bytes>>, ReflectorError> {

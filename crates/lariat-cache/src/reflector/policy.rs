@@ -99,7 +99,7 @@ impl ReflectorPolicy {
         self.streaming.is_on(now)
     }
 
-    /// Returns whether a watch may continue without a history check.
+    /// Returns whether the server is known to have the history of the store.
     pub(super) fn is_verified(&self) -> bool {
         self.is_verified
     }
@@ -109,11 +109,16 @@ impl ReflectorPolicy {
         self.is_verified = false;
     }
 
+    /// Records that the server has the history of the store.
+    pub(super) fn verified(&mut self) {
+        (self.is_verified, self.silent_watches) = (true, 0);
+    }
+
     /// Records that all objects were read.
     pub(super) fn loaded(&mut self) {
-        self.is_verified = true;
+        self.verified();
         // The backoff is not reset: only a watch shows that the server works.
-        (self.silent_watches, self.failed_watches) = (0, 0);
+        self.failed_watches = 0;
         self.streaming.loaded();
         self.backoff.served();
     }
@@ -165,7 +170,7 @@ impl ReflectorPolicy {
             // The usual end: the server closes each watch after its timeout.
             End::Closed => {}
             // A connection may break at any time, so the next watch follows at once. But the server may have been
-            // restored while it was not reachable, so the history is checked first.
+            // restored while it was not reachable, so its history is checked.
             End::Cut | End::Silent if worked => self.is_verified = false,
             _ => return self.watch_failed(end, jitter),
         }
@@ -200,20 +205,12 @@ impl ReflectorPolicy {
 
     fn check_ended(&mut self, end: End, jitter: f64) -> Decision {
         match end {
-            End::Complete => self.silent_watches = 0,
-            // The server cannot be asked. That is no reason to distrust it, unless it has been silent.
-            End::NoHistory if self.silent_watches < SILENT_WATCHES => {}
-            End::OtherHistory | End::UnknownHistory | End::NoHistory => {
-                return Decision::at_once(NextStep::Load);
-            }
             // An outage, which says nothing about the version, however long it is: no list of each kind follows it.
             End::Refused {
                 status: 502..=504, ..
-            } => return self.failed(NextStep::Watch, end, jitter),
-            _ => return self.watch_failed(end, jitter),
+            } => self.failed(NextStep::Watch, end, jitter),
+            _ => self.watch_failed(end, jitter),
         }
-        self.is_verified = true;
-        Decision::at_once(NextStep::Watch)
     }
 
     /// Decides between another watch from the same version and a new list.
@@ -252,7 +249,7 @@ impl ReflectorPolicy {
 
 /// Returns whether the end of a watch casts doubt on its events.
 pub(super) fn is_useless(end: End) -> bool {
-    matches!(end, End::Malformed | End::Expired | End::WentBack)
+    matches!(end, End::Malformed | End::Expired | End::OtherHistory)
 }
 
 /// Returns what a failure says about the server.
@@ -263,7 +260,7 @@ pub(super) fn failure_class(end: End) -> FailureClass {
             ..
         } => FailureClass::Postponed(asked.min(LONGEST_REST)),
         // A new list replaces the version, so both are treated alike.
-        End::Expired | End::WentBack => FailureClass::Outdated,
+        End::Expired | End::OtherHistory => FailureClass::Outdated,
         End::Unreachable | End::Unanswered => FailureClass::Unanswered,
         _ => FailureClass::Refused,
     }
@@ -301,7 +298,7 @@ fn breaks_stream(end: End) -> bool {
             status,
             retry_after,
         } => retry_after.is_none() && !matches!(status, 401 | 403 | 429 | 503),
-        End::Unreachable | End::WentBack => false,
+        End::Unreachable | End::OtherHistory => false,
         _ => true,
     }
 }

@@ -7,6 +7,7 @@ use lariat_core::{RawObject, ResourceVersion};
 use tokio::time::Instant;
 use tracing::Span;
 
+use super::last_event::LastEvent;
 use super::stream::{LineForm, WatchStream};
 use crate::store::Listing;
 
@@ -42,6 +43,8 @@ pub(super) struct Cursor {
     pub(super) is_reread: bool,
     /// How many bookmarks brought nothing new.
     pub(super) standing: u64,
+    /// The event that must be the first one.
+    pub(super) repeats: Option<LastEvent>,
 }
 
 /// A load in progress: a list in pages, or the initial part of a watch list.
@@ -77,11 +80,16 @@ impl Cursor {
         }
     }
 
-    /// Creates the cursor of a watch that continues from a version.
-    pub(super) fn at(version: ResourceVersion, timeout: Duration) -> Self {
+    /// Creates the cursor of a watch that continues from a version, or repeats the last event before it.
+    pub(super) fn at(
+        version: ResourceVersion,
+        timeout: Duration,
+        repeats: Option<LastEvent>,
+    ) -> Self {
         Self {
             version,
             timeout,
+            repeats,
             ..Self::default()
         }
     }

@@ -19,21 +19,14 @@ pub(super) struct Queries {
     page_size: usize,
     /// The encoded selectors, each preceded by an ampersand.
     selectors: String,
-    /// The encoded label selector alone.
-    labels: String,
-    /// The field selector, not encoded, because `one` extends it.
-    fields: String,
 }
 
 impl Queries {
     pub(super) fn new(selection: &Selection) -> Self {
-        let fields = selection.fields().to_string();
         let labels = parameter("labelSelector", &selection.labels().to_string());
         Self {
             page_size: PAGE_SIZE,
-            selectors: labels.clone() + &parameter("fieldSelector", &fields),
-            labels,
-            fields,
+            selectors: labels + &parameter("fieldSelector", &selection.fields().to_string()),
         }
     }
 
@@ -59,21 +52,9 @@ impl Queries {
         format!("limit=0{}", self.selectors)
     }
 
-    /// Returns the query for one object, by name or any, at present or at a version.
-    pub(super) fn one(&self, name: Option<&str>, at: Option<&ResourceVersion>) -> String {
-        let name = name.map(|name| format!("metadata.name={name}"));
-        let selectors: Vec<String> = [Some(self.fields.clone()), name]
-            .into_iter()
-            .flatten()
-            .filter(|selector| !selector.is_empty())
-            .collect();
-        let fields = parameter("fieldSelector", &selectors.join(","));
-        let at = at.map(|version| {
-            let version = parameter("resourceVersion", &version.to_string());
-            format!("{version}&resourceVersionMatch=Exact")
-        });
-        // A list of one rather than a GET: its answer also has the server's version, and an absent object is no error.
-        format!("limit=1{}{}{fields}", at.unwrap_or_default(), self.labels)
+    /// Returns the query for any object, whose answer has the server's version.
+    pub(super) fn one(&self) -> String {
+        format!("limit=1{}", self.selectors)
     }
 
     /// Returns the query of a watch from a version.
@@ -134,24 +115,6 @@ mod tests {
     }
 
     #[test]
-    fn a_query_for_one_object_is_within_the_selection() {
-        let selection = Selection::all()
-            .with_labels("app=x".parse().unwrap())
-            .with_fields("spec.nodeName=n".parse().unwrap());
-        assert_eq!(
-            Queries::new(&selection).one(Some("a"), Some(&7.into())),
-            "limit=1&resourceVersion=7&resourceVersionMatch=Exact&labelSelector=app%3Dx\
-             &fieldSelector=spec.nodeName%3Dn%2Cmetadata.name%3Da"
-        );
-        let all = Queries::new(&Selection::all());
-        assert_eq!(
-            all.one(Some("a"), None),
-            "limit=1&fieldSelector=metadata.name%3Da"
-        );
-        assert_eq!(all.one(None, None), "limit=1");
-    }
-
-    #[test]
     fn selectors_are_in_every_query() {
         let selection = Selection::all()
             .with_labels("app in (a,b)".parse().unwrap())
@@ -163,6 +126,7 @@ mod tests {
             queries.page(None),
             queries.page(Some("t")),
             queries.whole(),
+            queries.one(),
             queries.watch(&5.into(), minute),
             queries.stream(minute),
         ] {

@@ -9,10 +9,10 @@ use tokio::time;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span};
 
-use super::checks::Ended;
 use super::end::{End, NextStep, Stage};
 use super::error::{self, ReflectorError};
 use super::intake::Intake;
+use super::last_event::LastEvent;
 use super::page;
 use super::policy::{Attempt, Decision, ReflectorPolicy};
 use super::position::OpenWatch;
@@ -64,8 +64,10 @@ pub(crate) struct Reflector {
     pub(super) is_stale: bool,
     /// The version up to which the store was read.
     pub(super) reached: ResourceVersion,
-    /// The last deletion that the watch reported, in the server's present history.
-    pub(super) last_ended: Option<Ended>,
+    /// The last event of the watch since the last list; after a failure, only if the server should repeat it.
+    pub(super) last_event: Option<LastEvent>,
+    /// When a request or a watch last failed, so that the server may have been restored since.
+    pub(super) last_failed: time::Instant,
     /// Whether the next list is read in one piece.
     ///
     /// True if pages expire before they are read.
@@ -123,7 +125,11 @@ impl Reflector {
             standstill: Standstill::default(),
             is_stale: false,
             reached: reading.resume.clone().unwrap_or_default(),
-            last_ended: None,
+            last_event: reading
+                .resume
+                .as_ref()
+                .and_then(|since| LastEvent::saved(publisher.store(), since)),
+            last_failed: time::Instant::now(),
             in_one_piece: false,
             source,
             publisher,
@@ -175,6 +181,8 @@ impl Reflector {
                 }
             };
         }
+        self.progress
+            .resumes_from(self.last_event.and_then(|last| last.resume()));
         Exit::Stopped
     }
 
@@ -183,14 +191,16 @@ impl Reflector {
         self.take(step).instrument(span).await
     }
 
-    /// Returns the span of a load or a watch; none for a check of the server's history.
+    /// Returns the span of a load or a watch; none for a request for the server's version.
     fn span(&self, step: &ReflectorStep) -> Span {
         let (kind, namespace) = (self.progress.gvk(), self.reading.namespace.as_deref());
         match step {
             ReflectorStep::Load if self.policy.streams(now()) => span::watch(kind, namespace, None),
             ReflectorStep::Follow(open) => open.span.clone(),
             ReflectorStep::Load => span::list(kind, namespace),
-            ReflectorStep::Watch { since } if self.policy.is_verified() => {
+            ReflectorStep::Watch { since }
+                if self.policy.is_verified() || self.last_event.is_some() =>
+            {
                 span::watch(kind, namespace, Some(since))
             }
             ReflectorStep::Watch { .. } => Span::none(),
@@ -213,12 +223,14 @@ impl Reflector {
                     Err(Failure { error, next, delay })
                 }
             },
-            ReflectorStep::Watch { since } if self.policy.is_verified() => self.watch(since).await,
+            ReflectorStep::Watch { since } if self.policy.is_verified() => {
+                self.watch(since, None).await
+            }
             // Another reflector has found a restore, which this one's own check might miss.
             ReflectorStep::Watch { .. } if self.reading.server.is_restored() => {
                 Ok(self.read_again())
             }
-            ReflectorStep::Watch { since } => self.verify(since).await,
+            ReflectorStep::Watch { since } => self.resume(since).await,
         }
     }
 
@@ -252,7 +264,13 @@ impl Reflector {
 
     /// Decides about the next step.
     pub(super) fn decide_after(&mut self, attempt: &Attempt) -> Decision {
+        let was_verified = self.policy.is_verified();
         let decision = self.policy.ended(attempt, now(), fastrand::f64());
+        if !self.policy.is_verified() {
+            self.last_failed = time::Instant::now();
+            self.last_event
+                .take_if(|last| was_verified && !last.is_repeatable());
+        }
         self.log_ended(attempt.stage, attempt.end, decision.next, decision.delay);
         decision
     }
@@ -317,8 +335,7 @@ impl Reflector {
             // Lists may be compressed; watches are not asked for that.
             if request.watch && !matches!(page::encoding(response.headers()), Some("identity" | ""))
             {
-                let detail = page::UNEXPECTED_ENCODING.to_owned();
-                return Err(ReflectorError::Malformed { verb, detail });
+                return Err(ReflectorError::malformed(verb, &page::UNEXPECTED_ENCODING));
             }
             Ok(response)
         };

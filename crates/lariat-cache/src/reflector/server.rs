@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use lariat_core::ResourceVersion;
-use tokio::sync::watch;
-use tokio::time;
+use tokio::sync::{Mutex, watch};
+use tokio::time::{self, Instant};
 
-use super::checks::SharedChecks;
 use super::starts::Starts;
 
 /// The time over which reflectors spread their retries once the server is back.
@@ -35,8 +34,8 @@ pub(crate) struct SharedServer {
     newest: Arc<AtomicU64>,
     /// The places for loads, checks and new watches.
     pub(super) starts: Starts,
-    /// The checks of the history of one kind.
-    pub(super) checks: SharedChecks,
+    /// The last version of the server that was asked for, and when that was.
+    pub(super) asked: Arc<Mutex<Option<(Instant, ResourceVersion)>>>,
 }
 
 impl Default for SharedServer {
@@ -53,15 +52,14 @@ impl SharedServer {
             back: watch::Sender::new(0),
             newest: Arc::default(),
             starts,
-            checks: SharedChecks::default(),
+            asked: Arc::default(),
         }
     }
 
-    /// Returns the same for the reflectors of one kind, which share checks.
+    /// Returns the same for the reflectors of one kind.
     pub(crate) fn of_kind(&self) -> Self {
         Self {
             starts: self.starts.of_kind(),
-            checks: SharedChecks::default(),
             ..self.clone()
         }
     }
@@ -96,6 +94,12 @@ impl SharedServer {
             self.newest.store(0, Ordering::Relaxed);
             // All reflectors detect the same restore, one after the other: only the first one gives it a number.
             let is_news = *found == self.read;
+            if is_news {
+                tracing::warn!(
+                    "the API server has another history than before, as after a restore from a backup; \
+                     all kinds are listed again"
+                );
+            }
             *found += u64::from(is_news);
             is_news
         });

@@ -83,9 +83,9 @@ impl SourceRequest {
 /// The default is the kind's endpoint on the API server. Your own source can wrap, restrict or replace it, if it
 /// answers as the API server does.
 ///
-/// To detect a server that was restored from a backup, the reflector asks after a failure for one object (`limit=1` and
-/// a selector of its name, in its namespace), at the present version and at an earlier one. A source that cannot answer
-/// such requests returns status 400; the watch then continues without the check.
+/// To detect a server that was restored from a backup, the reflector watches after a failure from right before the last
+/// event, and expects it again; or it lists one object (`limit=1`) to see the present version. If the source answers
+/// neither, everything is listed again.
 ///
 /// ```
 /// use futures::future::BoxFuture;

@@ -299,7 +299,8 @@ impl LineForm {
 }
 
 impl<'a> WatchEvent<'a> {
-    fn object(&self) -> Option<&'a [u8]> {
+    /// Returns the object of an event; a bookmark and an error have none.
+    pub(super) fn object(&self) -> Option<&'a [u8]> {
         match self {
             Self::Added(object) | Self::Modified(object) | Self::Deleted(object) => Some(object),
             Self::Bookmark { .. } | Self::Error(_) => None,

@@ -10,6 +10,7 @@ use tracing::Span;
 
 use super::end::{End, NextStep, Stage};
 use super::error::ReflectorError;
+use super::last_event::LastEvent;
 use super::policy::{self, Attempt, Decision, SHORTEST_WATCH};
 use super::position::{Cursor, OpenWatch};
 use super::reflector::{Failure, Reflector, ReflectorStep};
@@ -26,6 +27,9 @@ const WATCH_TIMEOUT: Duration = Duration::from_secs(300);
 /// How long the first watch after a warm restart must be open to count as working.
 const CONFIRMATION: Duration = Duration::from_secs(1);
 
+/// How long the repetition of the last event may take.
+const REPETITION: Duration = Duration::from_secs(10);
+
 /// How long a watch list may yield no new object without its end marker.
 const INITIAL_SILENCE: Duration = Duration::from_secs(10);
 
@@ -33,11 +37,19 @@ const INITIAL_SILENCE: Duration = Duration::from_secs(10);
 const REST: Duration = Duration::from_secs(1);
 
 impl Reflector {
-    /// Watches from a version until the watch ends.
-    pub(super) async fn watch(&mut self, since: ResourceVersion) -> Result<ReflectorStep, Failure> {
+    /// Opens a watch from a version, or from right before the event that it has to repeat.
+    pub(super) async fn watch(
+        &mut self,
+        since: ResourceVersion,
+        repeats: Option<LastEvent>,
+    ) -> Result<ReflectorStep, Failure> {
         self.log_began(Stage::Watch, Some(&since));
         let timeout = watch_timeout();
-        let request = self.request(self.queries.watch(&since, timeout), true);
+        let before = repeats.as_ref().map(LastEvent::before);
+        let query = self
+            .queries
+            .watch(before.as_ref().unwrap_or(&since), timeout);
+        let request = self.request(query, true);
         let starts = self.reading.server.starts.clone();
         let response = match starts.admit(self.open(request)).await {
             Ok(response) => response,
@@ -52,13 +64,15 @@ impl Reflector {
         if store.watch_opened(self.reading.namespace.as_deref()) {
             return Ok(self.reread());
         }
-        let mut open = self.opened(response, Cursor::at(since, timeout), timeout);
-        if !self.progress.is_synced()
-            && let Some(end) = self.confirm(&mut open).await
-        {
-            return self.watch_ended(open, end).await;
+        let mut open = self.opened(response, Cursor::at(since, timeout, repeats), timeout);
+        let mut end = self.until_repeated(&mut open).await;
+        if end.is_none() && !self.progress.is_synced() {
+            end = self.confirm(&mut open).await;
         }
-        self.follow(open).await
+        match end {
+            Some(end) => self.watch_ended(open, end).await,
+            None => Ok(ReflectorStep::Follow(Box::new(open))),
+        }
     }
 
     fn opened(
@@ -202,6 +216,25 @@ impl Reflector {
         } else {
             self.progress.interrupted(describe(error));
         }
+    }
+
+    /// Waits until the server has repeated the last event, if it has to; returns the end of the watch before that.
+    async fn until_repeated(&mut self, open: &mut OpenWatch) -> Option<StreamEnd> {
+        let OpenWatch { stream, cursor, .. } = open;
+        let repeated = async {
+            while cursor.repeats.is_some() {
+                if let Some(end) = stream.read().await {
+                    return Some(end);
+                }
+                if let Err(error) = self.take_in(stream, cursor) {
+                    return Some(Err(error));
+                }
+            }
+            None
+        };
+        // A server that has gone back behind the event is silent.
+        let silent = Some(Err(ReflectorError::OtherHistory));
+        time::timeout(REPETITION, repeated).await.unwrap_or(silent)
     }
 
     /// Waits until the first watch of a store from an earlier run shows that its version is still valid.

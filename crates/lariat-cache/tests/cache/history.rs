@@ -1,161 +1,244 @@
-//! What a reflector asks before it watches on.
+//! How a reflector watches on after a failure.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
+use bytes::Bytes;
+use futures::StreamExt;
+use http_body::Frame;
+use http_body_util::{BodyExt, StreamBody};
 use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Client;
 use kube::api::{Api, Patch, PatchParams};
 use lariat_cache::{KindOptions, Phase, Selection, SharedCacheFactory};
+use lariat_cluster::Cluster;
 use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
+use lariat_core::Gvk;
 use serde_json::json;
 use tokio::time;
+use tower_service::Service;
 
 use crate::bench::{MINUTE, Recorder, Writer, cached, client_as, cluster, config_maps, factory};
-use crate::script::{Answer, BodyEnd, Script, Scripted, event, list, object, quiet, status};
+use crate::script::{Answer, BodyEnd, Script, Scripted, event, list, quiet, status};
 
-/// A watch that ends after a moment, having said something.
-fn cut() -> Answer {
-    Answer::Pieces(vec![event("MODIFIED", "a", 11)], BodyEnd::Cut)
+/// A server that lists `a` at 10, then at 30, and cuts its first watch after some lines.
+fn script(lines: Vec<String>, next: impl Fn() -> Answer + Send + Sync + 'static) -> Script {
+    Script::new(move |ask| match (ask.watch, ask.number) {
+        (false, 0) => list(10, "", &["a", "b"]),
+        (false, _) => list(30, "", &["a", "b"]),
+        (true, 0) => Answer::Pieces(lines.clone(), BodyEnd::Cut),
+        (true, _) => next(),
+    })
 }
 
-/// An answer to a check: the list's version, and an object in it.
-fn seen(version: u64, object: Option<String>) -> Answer {
-    let object = object.unwrap_or_default();
-    let text = format!(r#"{{"metadata":{{"resourceVersion":"{version}"}},"items":[{object}]}}"#);
-    Answer::Whole(200, Vec::new(), text)
+fn then(line: String) -> impl Fn() -> Answer + Send + Sync {
+    move || Answer::Pieces(vec![line.clone()], BodyEnd::Silence)
 }
 
-/// A server that lists `a` at 10, then at 30, and cuts its first watch after version 11.
-fn script(checks: impl Fn(&crate::script::Ask) -> Answer + Send + Sync + 'static) -> Script {
-    let script = Script::new(|ask| match (ask.watch, ask.number) {
-        (false, 0) => list(10, "", &["a"]),
-        (false, _) => list(30, "", &["a"]),
-        (true, 0) => cut(),
-        (true, _) => quiet(),
+fn bookmark(version: u64) -> String {
+    event("BOOKMARK", "", version)
+}
+
+/// A line about `a` at version 11 with a label.
+fn labelled(label: &str) -> String {
+    let metadata = json!({
+        "name": "a", "uid": "a", "resourceVersion": "11", "labels": {"label": label},
     });
-    script.checked(checks)
+    let event = json!({"type": "MODIFIED", "object": {"metadata": metadata}});
+    format!("{event}\n")
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_newest_object_is_asked_for_before_a_watch_goes_on_after_a_failure() {
-    let bench = Scripted::of(script(|_| seen(20, Some(object("a", 11)))));
-    time::sleep(MINUTE).await;
-    let checks = bench.script.checks();
-    assert_eq!(checks, ["limit=1&fieldSelector=metadata.name%3Da"]);
-    assert!(bench.script.queries(true)[1].contains("resourceVersion=11&"));
-    assert_eq!(bench.script.lists(), 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn one_that_has_changed_since_is_asked_for_as_it_was() {
-    let was = |ask: &crate::script::Ask| ask.query.contains("Exact");
-    // It is the same history …
-    let bench = Scripted::of(script(move |ask| {
-        if was(ask) {
-            seen(11, Some(object("a", 11)))
-        } else {
-            seen(20, Some(object("a", 15)))
-        }
-    }));
-    time::sleep(MINUTE).await;
-    let exact = "limit=1&resourceVersion=11&resourceVersionMatch=Exact\
-                 &fieldSelector=metadata.name%3Da";
-    assert_eq!(bench.script.checks()[1], exact);
-    assert_eq!((bench.script.lists(), bench.script.watches()), (1, 2));
-
-    // … or another one, in which the object was older then, or was not there …
-    for then in [Some(object("a", 9)), None] {
-        let bench = Scripted::of(script(move |ask| {
-            if was(ask) {
-                seen(11, then.clone())
-            } else {
-                seen(20, None)
-            }
-        }));
-        time::sleep(MINUTE).await;
-        assert_eq!((bench.script.lists(), bench.script.watches()), (2, 2));
-        assert!(bench.script.queries(true)[1].contains("resourceVersion=30&"));
-    }
-
-    // … or the server does not know any more.
-    let bench = Scripted::of(script(move |ask| {
-        if was(ask) {
-            status(410, "Expired")
-        } else {
-            seen(20, None)
-        }
-    }));
-    time::sleep(MINUTE).await;
-    assert_eq!((bench.script.lists(), bench.script.watches()), (2, 2));
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_last_object_that_was_deleted_is_asked_for_as_well() {
-    let with = |now: Option<u64>, then: Option<u64>| {
-        let script = Script::new(|ask| match (ask.watch, ask.number) {
-            (false, 0) => list(10, "", &["a", "b"]),
-            (false, _) => list(30, "", &["a", "b"]),
-            (true, 0) => Answer::Pieces(vec![event("DELETED", "b", 12)], BodyEnd::Cut),
-            (true, _) => quiet(),
-        });
-        script.checked(move |ask| {
-            let b = |at: Option<u64>| at.map(|version| object("b", version));
-            match (ask.query.contains("%3Db"), ask.query.contains("Exact")) {
-                (false, _) => seen(20, Some(object("a", 10))),
-                (true, false) => seen(20, b(now)),
-                (true, true) => seen(12, b(then)),
-            }
-        })
-    };
-    let asked = "limit=1&fieldSelector=metadata.name%3Db";
-    for (now, then, lists) in [
-        // It is the same history …
-        (None, None, 1),
-        // … and this one too, in which it came back into the selection …
-        (Some(15), None, 1),
-        // … and this one is another.
-        (Some(9), Some(9), 2),
+async fn watch_after_failure_begins_with_the_last_event() {
+    for (line, from) in [
+        (event("MODIFIED", "a", 11), "resourceVersion=10&"),
+        (event("DELETED", "b", 12), "resourceVersion=11&"),
     ] {
-        let bench = Scripted::of(with(now, then));
+        let lines = vec![event("ADDED", "c", 11), line, bookmark(15)];
+        let bench = Scripted::of(script(lines, quiet));
         time::sleep(MINUTE).await;
-        assert_eq!(bench.script.checks()[1], asked, "{now:?}");
-        assert_eq!(bench.script.lists(), lists, "{now:?}");
-        assert_eq!(bench.script.watches(), 2, "{now:?}");
+        assert!(bench.script.queries(true)[1].contains(from), "{from}");
+        assert_eq!((bench.script.lists(), bench.script.watches()), (1, 2));
+        assert_eq!(bench.script.checks(), [""; 0], "no further request");
+        assert_eq!(bench.recorder.reported().len(), 4, "nothing twice");
     }
 }
 
-/// Another object has the name of the one whose deletion the watch reported.
 #[tokio::test(start_paused = true)]
-async fn a_name_that_was_deleted_last_shows_the_history_whoever_has_it() {
-    let recreated =
-        |version: u64| object("b", version).replace(r#""uid":"b""#, r#""uid":"recreated""#);
-    for (then, lists) in [
-        // It was created again since …
-        (None, 1),
-        // … or was there all the time, which is another history.
-        (Some(recreated(9)), 2),
+async fn watch_without_the_last_event_is_followed_by_a_list() {
+    let (changed, deleted) = (event("MODIFIED", "a", 11), event("DELETED", "b", 12));
+    let recreated = event("DELETED", "b", 12).replace(r#""uid":"b""#, r#""uid":"other""#);
+    for (last, first) in [
+        (&changed, quiet()),
+        (&changed, then(event("MODIFIED", "b", 11))()),
+        (&changed, then(event("MODIFIED", "a", 12))()),
+        (&changed, then(event("DELETED", "a", 11))()),
+        (&changed, then(bookmark(20))()),
+        (&changed, then("{}\n".to_owned())()),
+        (&deleted, quiet()),
+        (&deleted, then(event("MODIFIED", "b", 12))()),
+        (&deleted, then(recreated)()),
     ] {
-        let script = Script::new(|ask| match (ask.watch, ask.number) {
-            (false, 0) => list(10, "", &["a", "b"]),
-            (false, _) => list(30, "", &["a", "b"]),
-            (true, 0) => Answer::Pieces(vec![event("DELETED", "b", 12)], BodyEnd::Cut),
-            (true, _) => quiet(),
-        });
-        let script = script.checked(move |ask| {
-            match (ask.query.contains("%3Db"), ask.query.contains("Exact")) {
-                (false, _) => seen(20, Some(object("a", 10))),
-                (true, false) => seen(20, Some(recreated(15))),
-                (true, true) => seen(12, then.clone()),
-            }
-        });
-        let bench = Scripted::of(script);
+        let first = parking_lot::Mutex::new(Some(first));
+        let next = move || first.lock().take().unwrap_or_else(quiet);
+        let bench = Scripted::of(script(vec![last.clone()], next).forgetting());
         time::sleep(MINUTE).await;
+        assert_eq!(
+            (bench.script.lists(), bench.script.watches()),
+            (2, 3),
+            "{last}"
+        );
+        assert!(bench.script.queries(true)[2].contains("resourceVersion=30&"));
+        assert_eq!(bench.recorder.known().len(), 2);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn last_event_with_other_content_is_followed_by_a_list() {
+    for (label, lists) in [("same", 1), ("other", 2)] {
+        let next = then(labelled(label));
+        let bench = Scripted::of(script(vec![labelled("same")], next).forgetting());
+        time::sleep(MINUTE).await;
+        assert_eq!(bench.script.lists(), lists, "{label}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn expired_version_of_the_last_event_is_followed_by_a_list() {
+    let lines = vec![event("MODIFIED", "a", 11), bookmark(15)];
+    let answers = parking_lot::Mutex::new(vec![status(410, "Expired")]);
+    let next = move || answers.lock().pop().unwrap_or_else(quiet);
+    let bench = Scripted::of(script(lines, next));
+    time::sleep(MINUTE).await;
+    assert_eq!((bench.script.lists(), bench.script.watches()), (2, 3));
+}
+
+/// A watch that stays for a time after its first line, and is cut then.
+fn cut_after(line: String, stays: Duration) -> Answer {
+    let lines = futures::stream::iter([Ok(Frame::data(Bytes::from(line)))]);
+    let cut = futures::stream::once(async move {
+        time::sleep(stays).await;
+        Err("connection reset".into())
+    });
+    Answer::Body(StreamBody::new(lines.chain(cut)).boxed_unsync())
+}
+
+#[tokio::test(start_paused = true)]
+async fn last_event_of_more_than_five_minutes_before_is_not_repeated() {
+    for (minutes, from, checks) in [(4, 10, 0), (6, 11, 1)] {
+        let bench = Scripted::start(move |ask| match (ask.watch, ask.number) {
+            (false, _) => list(10, "", &["a"]),
+            (true, 0) => cut_after(event("MODIFIED", "a", 11), minutes * MINUTE),
+            (true, _) => then(event("MODIFIED", "a", 11))(),
+        });
+        time::sleep((minutes + 1) * MINUTE).await;
+        let from = format!("resourceVersion={from}&");
+        assert!(bench.script.queries(true)[1].contains(&from), "{minutes}");
+        assert_eq!(
+            (bench.script.lists(), bench.script.checks().len()),
+            (1, checks)
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn version_below_a_reached_one_is_followed_by_a_list() {
+    for (version, lists) in [(20, 1), (15, 1), (14, 2)] {
+        let script = script(vec![bookmark(15)], quiet);
+        let bench = Scripted::of(script.checked(move |_| list(version, "", &["a"])));
+        time::sleep(MINUTE).await;
+        assert_eq!(bench.script.checks(), ["limit=1"]);
         assert_eq!((bench.script.lists(), bench.script.watches()), (lists, 2));
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn refused_request_for_the_version_is_followed_by_a_list() {
+    for code in [400, 403, 422, 500] {
+        let script = script(vec![bookmark(15)], quiet);
+        let bench = Scripted::of(script.checked(move |_| status(code, "Invalid")));
+        time::sleep(MINUTE).await;
+        assert_eq!(
+            (bench.script.lists(), bench.script.watches()),
+            (2, 2),
+            "{code}"
+        );
+        assert_eq!(bench.status().phase, Phase::Synced);
+        assert_eq!(bench.status().last_error, None);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn server_that_is_still_away_is_asked_again_for_its_version() {
+    let script = script(vec![bookmark(15)], quiet);
+    let bench = Scripted::of(script.checked(|ask| match ask.number {
+        0..8 => Answer::Nothing,
+        8 => status(429, "TooManyRequests"),
+        _ => list(20, "", &["a"]),
+    }));
+    time::sleep(5 * MINUTE / 2).await;
+    assert_eq!(bench.script.checks().len(), 10);
+    assert_eq!((bench.script.lists(), bench.script.watches()), (1, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn watches_that_the_server_closes_are_opened_again_from_their_version() {
+    let script = Script::new(|ask| {
+        if ask.watch {
+            Answer::Pieces(
+                vec![event("MODIFIED", "a", 11 + ask.number as u64)],
+                BodyEnd::Clean,
+            )
+        } else {
+            list(10, "", &["a"])
+        }
+    });
+    let bench = Scripted::of(script.checked(|_| panic!("it is not asked")));
+    time::sleep(MINUTE).await;
+    assert!(bench.script.watches() > 10);
+    assert!(bench.script.queries(true)[5].contains("resourceVersion=15&"));
+    assert_eq!((bench.script.checks().len(), bench.script.lists()), (0, 1));
+}
+
+/// Requests of lists of one object, counted.
+fn counting(cluster: &Cluster) -> (Client, Arc<AtomicUsize>) {
+    let count = Arc::new(AtomicUsize::new(0));
+    let (service, asked) = (cluster.service(), Arc::clone(&count));
+    let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        if request.uri().query() == Some("limit=1") {
+            asked.fetch_add(1, Ordering::Relaxed);
+        }
+        service.clone().call(request)
+    });
+    (Client::new(service, "default"), count)
+}
+
+#[tokio::test(start_paused = true)]
+async fn kinds_without_events_ask_once_for_the_version_together() {
+    let cluster = cluster().await;
+    let (client, asked) = counting(&cluster);
+    let factory = factory(client);
+    let kinds = ["ConfigMap", "Secret", "Service", "ServiceAccount", "Pod"];
+    let informers = kinds.map(|kind| factory.for_kind(Gvk::new("", "v1", kind)));
+    factory.start();
+    factory.wait_for_sync(MINUTE).await.expect("synced");
+    for cuts in 1..4 {
+        time::sleep(2 * MINUTE).await;
+        cluster.cut_watches();
+        time::sleep(MINUTE).await;
+        assert_eq!(asked.load(Ordering::Relaxed), cuts);
+    }
+    assert!(
+        informers
+            .iter()
+            .all(|informer| informer.status().loads == 1)
+    );
+}
+
 /// Without it no object is newer than its deletion, which the watch reported.
 #[tokio::test(start_paused = true)]
-async fn what_came_back_into_the_selection_and_was_written_here_is_no_other_history() {
+async fn reselected_own_write_is_not_taken_for_a_restore() {
     let cluster = cluster().await;
     let client = cluster.client();
     let others: Api<ConfigMap> = Api::namespaced(client.clone(), "default");
@@ -198,56 +281,6 @@ async fn what_came_back_into_the_selection_and_was_written_here_is_no_other_hist
     assert_eq!(informer.status().loads, loads);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_server_that_does_not_understand_the_question_is_watched_on() {
-    for answer in [400, 403, 422] {
-        let bench = Scripted::of(script(move |_| status(answer, "Invalid")));
-        time::sleep(MINUTE).await;
-        assert_eq!((bench.script.lists(), bench.script.watches()), (1, 2));
-    }
-    let html = || Answer::Whole(200, Vec::new(), "<html>".to_owned());
-    let bench = Scripted::of(script(move |_| html()));
-    time::sleep(MINUTE).await;
-    assert_eq!((bench.script.lists(), bench.script.watches()), (1, 2));
-
-    // One that fails at it is listed before long.
-    let bench = Scripted::of(script(|_| status(500, "InternalError")));
-    time::sleep(2 * MINUTE).await;
-    assert_eq!((bench.script.lists(), bench.script.watches()), (2, 2));
-    assert_eq!(bench.status().phase, Phase::Synced);
-    assert_eq!(bench.status().last_error, None);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_server_that_is_still_away_is_asked_again() {
-    let bench = Scripted::of(script(|ask| match ask.number {
-        0..8 => Answer::Nothing,
-        8 => status(429, "TooManyRequests"),
-        _ => seen(20, Some(object("a", 11))),
-    }));
-    time::sleep(5 * MINUTE).await;
-    assert_eq!(bench.script.checks().len(), 10);
-    assert_eq!((bench.script.lists(), bench.script.watches()), (1, 2));
-}
-
-#[tokio::test(start_paused = true)]
-async fn watches_that_end_as_watches_do_are_opened_again_without_a_question() {
-    let script = Script::new(|ask| {
-        if ask.watch {
-            Answer::Pieces(
-                vec![event("MODIFIED", "a", 11 + ask.number as u64)],
-                BodyEnd::Clean,
-            )
-        } else {
-            list(10, "", &["a"])
-        }
-    });
-    let bench = Scripted::of(script.checked(|_| panic!("it is not asked")));
-    time::sleep(MINUTE).await;
-    assert!(bench.script.watches() > 10);
-    assert_eq!((bench.script.checks().len(), bench.script.lists()), (0, 1));
-}
-
 /// As a server that forgot what came after its backup, while the watch's end was orderly.
 #[tokio::test(start_paused = true)]
 async fn a_list_from_before_what_was_reached_is_compared_by_content() {
@@ -257,7 +290,7 @@ async fn a_list_from_before_what_was_reached_is_compared_by_content() {
     };
     let (before, after) = (with("before"), with("after"));
     let modified = format!("{{\"type\":\"MODIFIED\",\"object\":{before}}}\n");
-    let bench = Scripted::start(move |ask| match (ask.watch, ask.number) {
+    let script = Script::new(move |ask| match (ask.watch, ask.number) {
         (false, 0) => list(10, "", &["a"]),
         (false, _) => {
             let items = after.clone();
@@ -271,6 +304,7 @@ async fn a_list_from_before_what_was_reached_is_compared_by_content() {
         (true, 1) => status(410, "Expired"),
         (true, _) => quiet(),
     });
+    let bench = Scripted::of(script.forgetting());
     time::sleep(MINUTE).await;
     assert_eq!(
         bench.recorder.reported()[2..],
@@ -280,7 +314,7 @@ async fn a_list_from_before_what_was_reached_is_compared_by_content() {
 
 /// The API server sends metadata as `PartialObjectMetadata`, while the answer to a write is a whole object.
 #[tokio::test(start_paused = true)]
-async fn what_was_written_to_a_kind_of_metadata_is_no_other_history() {
+async fn own_write_to_a_kind_of_metadata_is_not_taken_for_a_restore() {
     let cluster = cluster().await;
     Writer::new(cluster.client()).create("a").await;
     let factory = factory(cluster.client());

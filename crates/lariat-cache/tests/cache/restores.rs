@@ -15,7 +15,7 @@ use tokio::time;
 use tower_service::Service;
 
 use crate::bench::{
-    MINUTE, Recorder, Writer, cached, client_as, cluster, config_maps, eventually, factory,
+    MINUTE, Recorder, Writer, cached, client_as, cluster, config_maps, eventually, factory, listing,
 };
 
 struct Restored {
@@ -30,6 +30,10 @@ struct Restored {
 impl Restored {
     /// A cluster with three objects, and a cache of them.
     async fn begin() -> Self {
+        Self::with(factory).await
+    }
+
+    async fn with(factory: fn(kube::Client) -> SharedCacheFactory) -> Self {
         let cluster = cluster().await;
         let writer = Writer::new(cluster.client());
         for name in ["a", "b", "c"] {
@@ -420,4 +424,24 @@ async fn each_restore_found_by_another_kind_cuts_a_followed_watch_list() {
         assert_eq!(cached(&maps), writer.truth().await);
         assert_eq!(secrets.status().loads, loads);
     }
+}
+
+/// Its watches lag behind, and its lists are consistent, as those of an API server are.
+#[tokio::test(start_paused = true)]
+async fn server_that_is_behind_leads_to_a_list_and_reports_nothing_older() {
+    let bench = Restored::with(listing).await;
+    let behind = Rule::new(Action::Freeze).client("informer");
+    let behind = behind.resource("configmaps").verb("watch");
+    bench.cluster.faults().add(behind.for_time(5 * MINUTE));
+    bench.writer.change("a", "newer").await;
+    bench.writer.create("d").await;
+    bench.catches_up().await;
+    let reported = bench.recorder.reported();
+    bench.cluster.cut_watches();
+    time::sleep(MINUTE).await;
+    assert_eq!(bench.recorder.reported(), reported, "nothing older");
+    assert_eq!(bench.informer.status().loads, 2);
+    bench.writer.delete("d").await;
+    time::sleep(10 * MINUTE).await;
+    bench.converges().await;
 }

@@ -1,5 +1,6 @@
 //! A server that does what the test says.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use lariat_cache::{
     Subscription,
 };
 use parking_lot::Mutex;
+use serde_json::Value;
 use tokio::time::{self, Instant};
 
 use crate::bench::{Recorder, config_maps, listing, no_client};
@@ -23,7 +25,7 @@ pub(crate) struct Ask {
     pub(crate) watch: bool,
     pub(crate) query: String,
     pub(crate) metadata_only: bool,
-    /// Counts requests of the same verb, from 0; checks of the history are counted apart.
+    /// Counts requests of the same verb, from 0; requests for the version are counted apart.
     pub(crate) number: usize,
 }
 
@@ -57,9 +59,13 @@ type Play = dyn Fn(&Ask) -> Answer + Send + Sync;
 #[derive(Clone)]
 pub(crate) struct Script {
     play: Arc<Play>,
-    /// What it answers to checks of its history: requests for one object after a failure.
+    /// What it answers to requests for its version: lists of one object after a failure.
     checks: Arc<Play>,
     asked: Arc<Mutex<Vec<Asked>>>,
+    /// The lines that it has sent, by the versions of their objects.
+    sent: Arc<Mutex<BTreeMap<u64, String>>>,
+    /// Whether a watch begins with what was sent from its version on, as in one history.
+    repeats: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -79,13 +85,48 @@ impl Script {
     pub(crate) fn new(play: impl Fn(&Ask) -> Answer + Send + Sync + 'static) -> Self {
         Self {
             play: Arc::new(play),
-            // As of a server that does not know such requests.
-            checks: Arc::new(|_| status(400, "BadRequest")),
+            // As of a server that has gone on.
+            checks: Arc::new(|_| list(1_000_000, "", &[])),
             asked: Arc::default(),
+            sent: Arc::default(),
+            repeats: true,
         }
     }
 
-    /// Answers checks of the history, too.
+    /// Lets watches begin with what the script says, as those of another history.
+    pub(crate) fn forgetting(self) -> Self {
+        Self {
+            repeats: false,
+            ..self
+        }
+    }
+
+    /// Returns what a watch reports first: the lines that were sent, if the next one after its version was.
+    fn repeated(&self, query: &str) -> Vec<String> {
+        let mut parameters = query.split('&');
+        let since = parameters.find_map(|each| each.strip_prefix("resourceVersion="));
+        let since = since.and_then(|since| since.parse().ok()).unwrap_or(0);
+        let sent = self.sent.lock();
+        if !self.repeats || !sent.contains_key(&(since + 1)) {
+            return Vec::new();
+        }
+        sent.range(since + 1..)
+            .map(|(_, line)| line.clone())
+            .collect()
+    }
+
+    fn sends(&self, pieces: &[String]) {
+        for line in pieces.concat().lines() {
+            let event: Value = serde_json::from_str(line).unwrap_or_default();
+            let version = event["object"]["metadata"]["resourceVersion"].as_str();
+            let version = version.and_then(|version| version.parse().ok());
+            if let Some(version) = version.filter(|_| event["type"] != "BOOKMARK") {
+                self.sent.lock().insert(version, format!("{line}\n"));
+            }
+        }
+    }
+
+    /// Answers requests for its version, too.
     pub(crate) fn checked(self, checks: impl Fn(&Ask) -> Answer + Send + Sync + 'static) -> Self {
         let checks = Arc::new(checks);
         Self { checks, ..self }
@@ -109,7 +150,7 @@ impl Script {
         self.queries_of(verb(watch))
     }
 
-    /// Returns the queries of checks.
+    /// Returns the requests for its version.
     pub(crate) fn checks(&self) -> Vec<String> {
         self.queries_of(Verb::Check)
     }
@@ -133,6 +174,24 @@ impl Script {
             .windows(2)
             .map(|pair| (pair[1] - pair[0]).as_secs_f64())
             .collect()
+    }
+}
+
+impl Script {
+    /// Lets a watch begin with what was sent before.
+    fn faithful(&self, ask: &Ask, answer: Answer) -> Answer {
+        let repeated = self.repeated(&ask.query);
+        match answer {
+            Answer::Slow(pieces, interval) if ask.watch => {
+                self.sends(&pieces);
+                Answer::Body(slow_body(repeated, pieces, interval))
+            }
+            Answer::Pieces(pieces, end) if ask.watch => {
+                self.sends(&pieces);
+                Answer::Pieces([repeated, pieces].concat(), end)
+            }
+            answer => answer,
+        }
     }
 }
 
@@ -161,7 +220,7 @@ impl Source for Script {
             query: query.to_owned(),
         });
         let play = if is_check { &self.checks } else { &self.play };
-        let answer = match play(&ask) {
+        let answer = match self.faithful(&ask, play(&ask)) {
             Answer::Nothing => Err("connection refused".into()),
             Answer::Never => return Box::pin(std::future::pending()),
             Answer::Whole(code, headers, text) => {
@@ -173,7 +232,9 @@ impl Source for Script {
                     .body(body(vec![text], BodyEnd::Clean))
                     .map_err(SourceError::from)
             }
-            Answer::Slow(pieces, interval) => Ok(Response::new(slow_body(pieces, interval))),
+            Answer::Slow(pieces, interval) => {
+                Ok(Response::new(slow_body(Vec::new(), pieces, interval)))
+            }
             Answer::Body(body) => Ok(Response::new(body)),
             Answer::Pieces(pieces, end) => Ok(Response::new(body(pieces, end))),
         };
@@ -191,11 +252,13 @@ fn body(pieces: Vec<String>, end: BodyEnd) -> SourceBody {
     StreamBody::new(pieces.chain(end)).boxed_unsync()
 }
 
-fn slow_body(pieces: Vec<String>, interval: Duration) -> SourceBody {
+fn slow_body(first: Vec<String>, pieces: Vec<String>, interval: Duration) -> SourceBody {
+    let frame = |piece| Ok(Frame::data(Bytes::from(piece)));
     let pieces = stream::iter(pieces).then(move |piece| async move {
         time::sleep(interval).await;
-        Ok(Frame::data(Bytes::from(piece)))
+        frame(piece)
     });
+    let pieces = stream::iter(first).map(frame).chain(pieces);
     StreamBody::new(pieces.chain(stream::pending())).boxed_unsync()
 }
 

@@ -152,3 +152,20 @@ async fn watch_that_moves_behind_an_own_write_stays_stale() {
         time::sleep(MINUTE).await;
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn watch_that_passes_an_own_write_without_reporting_it_is_followed_by_a_list() {
+    let cluster = cluster().await;
+    let hangs = Arc::new(AtomicBool::new(true));
+    let factory = factory(following(&cluster, &hangs, 1000));
+    let informer = factory.for_kind(config_maps());
+    factory.start();
+    factory.wait_for_sync(MINUTE).await.expect("it syncs");
+    let own: ConfigMap = serde_json::from_value(json!({"metadata": {"name": "own"}})).unwrap();
+    let api: Api<ConfigMap> = Api::namespaced(factory.clients().client(), "default");
+    api.create(&PostParams::default(), &own).await.unwrap();
+    time::sleep(MINUTE / 2).await;
+    assert_eq!(informer.status().loads, 1);
+    time::sleep(MINUTE).await;
+    assert_eq!((informer.status().loads, informer.store().len()), (2, 1));
+}

@@ -48,7 +48,7 @@ async fn lists_of_many_namespaces_start_ten_at_a_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lost_watches_of_a_kind_share_one_history_check() {
+async fn lost_watches_of_a_kind_share_one_request_for_the_version() {
     let bookmark =
         "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"11\"}}}\n";
     let script = Script::new(move |ask| match (ask.watch, ask.number) {
@@ -62,13 +62,13 @@ async fn lost_watches_of_a_kind_share_one_history_check() {
     time::sleep(MINUTE).await;
     assert_eq!(informer.status().phase, Phase::Synced);
     assert_eq!((script.lists(), script.watches()), (100, 200));
-    // The namespaces that lose their watch after a check has begun need another one.
+    // The namespaces that lose their watch after the request need another one.
     let checks = script.checks().len();
     assert!((1..=10).contains(&checks), "{checks}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn failed_history_check_is_repeated_by_each_namespace() {
+async fn failed_request_for_the_version_is_repeated_by_each_namespace() {
     let script = Script::new(|ask| match (ask.watch, ask.number) {
         (false, _) => list(10, "", &[]),
         (true, 0..20) => Answer::Pieces(Vec::new(), BodyEnd::Cut),
