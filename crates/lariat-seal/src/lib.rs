@@ -31,22 +31,20 @@
 //! AES-GCM is broken by two texts under one key and nonce. Counters in a file do not prevent that: a file that is
 //! restored from a backup counts again from an earlier number. So nothing that must be unique is stored:
 //!
-//! - A data key encrypts no value itself. Each `Keyring` in memory draws a salt of 96 random bits, and seals with the
-//!   key that is derived from the data key and that salt (HKDF-SHA256). Two processes, or two runs before and after a
-//!   restore, use different keys.
-//! - Each value has a nonce of 96 random bits. After [`SEALS_PER_SALT`] values a new salt is drawn automatically, so
-//!   the probability that a key meets a nonce twice is below 2^-41.
-//! - Each stream has a salt, and therefore a key, of its own, under which its parts are numbered.
+//! - A data key encrypts nothing itself. Each value and each stream draws a salt of 96 random bits, and is sealed with
+//!   the key that is derived from the data key and that salt (HKDF-SHA256).
+//! - Each value has a nonce of 96 random bits besides. So two values meet only if they draw the same 192 bits.
+//! - The parts of a stream are numbered under its key.
 //!
 //! Random bits come from the operating system at each use. So a copy of a virtual machine's memory does not repeat
 //! values either, except for a stream that is open while the memory is copied.
 //!
 //! # What is protected and what is not
 //!
-//! Sealed data reveals its length, the data key that sealed it, and which values were sealed by one process, but
-//! nothing else. Data that was changed, moved to another [`Context`] or cut off is rejected. A file or row that was
-//! replaced by an earlier one of the same context is not detected. Keys are overwritten in memory when they are
-//! dropped; copies that the compiler leaves on the stack and memory that was swapped out are not. No key appears in
+//! Sealed data reveals its length and the data key that sealed it, but nothing else. Data that was changed, moved to
+//! another [`Context`] or cut off is rejected. A file or row that was replaced by an earlier one of the same context is
+//! not detected. Keys are overwritten in memory when they are dropped; copies that the compiler leaves on the stack and
+//! memory that was swapped out are not. No key appears in
 //! `Debug`, errors or logs.
 
 mod context;
@@ -63,7 +61,6 @@ mod stream;
 mod keyring;
 
 pub use context::Context;
-pub use data_key::SEALS_PER_SALT;
 pub use error::{KeyError, SealError, WrapError};
 pub use id::{DataKeyId, InvalidKeyId, KeyId};
 pub use keyring::Keyring;

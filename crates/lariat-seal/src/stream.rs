@@ -101,7 +101,7 @@ impl<W: Write> SealedWriter<W> {
             to,
             parts: Parts::new(key, &salt, context),
             part: Zeroizing::new(Vec::with_capacity(PART + TAG)),
-            head: Some([&[FORMAT], &key.id().0[..], &salt].concat()),
+            head: Some([&[FORMAT], &key.id.0[..], &salt].concat()),
             failed: false,
         })
     }

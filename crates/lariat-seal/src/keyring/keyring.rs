@@ -4,12 +4,11 @@ use std::fmt;
 use std::io::{Read, Write};
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use zeroize::Zeroizing;
 
 use super::stored;
 use crate::context::Context;
-use crate::data_key::{DataKey, InUse, SEALS_PER_SALT, Session};
+use crate::data_key::{DataKey, Salt};
 use crate::error::SealError;
 use crate::id::{DataKeyId, KeyId};
 use crate::secret::{Hasher, LARGEST, NONCE, NoRandomness, Secret, TAG, random};
@@ -37,8 +36,7 @@ const HEAD: usize = 1 + 4 + 12 + NONCE;
 ///   [`is_wrapped_by`](Self::is_wrapped_by) returns `false`. Sealed data and its data keys are not affected: who has
 ///   the old wrapping key and an earlier stored form can still open the data.
 /// - Of the data key: save [`rotated`](Self::rotated). New data is sealed with the new key; older data can still be
-///   opened. No number of values makes this necessary, because a data key encrypts no value itself; see
-///   [`SEALS_PER_SALT`].
+///   opened. No number of values makes this necessary, because a data key encrypts no value itself.
 /// - After a key has leaked: do both, seal everything again that is not [of the current data key](Self::data_key_of),
 ///   and save [`without_old`](Self::without_old).
 ///
@@ -73,10 +71,6 @@ pub struct Keyring {
     hashes: Arc<Hashes>,
     /// The data keys, oldest first. Never empty; the last one seals.
     data: Vec<Arc<DataKey>>,
-    /// The current salt of the last data key.
-    in_use: Mutex<InUse>,
-    /// How many values are sealed under one salt; fewer in tests.
-    seals_per_salt: u64,
 }
 
 /// The key that encrypts the data keys.
@@ -145,7 +139,12 @@ impl Keyring {
         let keys = closed.open(&key)?;
         let wrapped = closed.wrapped;
         let envelope = Arc::new(Envelope { key, wrapped });
-        Self::of(stored.into(), envelope, Hashes::new(keys.hashes), keys.data)
+        Ok(Self {
+            stored: stored.into(),
+            envelope,
+            hashes: Hashes::new(keys.hashes),
+            data: keys.data,
+        })
     }
 
     fn new(
@@ -154,26 +153,11 @@ impl Keyring {
         data: Vec<Arc<DataKey>>,
     ) -> Result<Self, SealError> {
         let stored = stored::write(&envelope.wrapped, &envelope.key, &hashes.key, &data)?;
-        Self::of(stored, envelope, hashes, data)
-    }
-
-    /// Creates a keyring whose stored form is known.
-    fn of(
-        stored: Box<[u8]>,
-        envelope: Arc<Envelope>,
-        hashes: Arc<Hashes>,
-        data: Vec<Arc<DataKey>>,
-    ) -> Result<Self, SealError> {
-        let last = data.last().ok_or(SealError::Keyring("it has no keys"))?;
-        let session = Session::new(last)?;
-        let left = SEALS_PER_SALT;
         Ok(Self {
             stored,
             envelope,
             hashes,
             data,
-            in_use: Mutex::new(InUse { session, left }),
-            seals_per_salt: SEALS_PER_SALT,
         })
     }
 
@@ -281,13 +265,13 @@ impl Keyring {
 
     /// Iterates over the data keys, oldest first.
     pub fn data_keys(&self) -> impl Iterator<Item = DataKeyId> + '_ {
-        self.data.iter().map(|key| key.id())
+        self.data.iter().map(|key| key.id)
     }
 
     /// Returns the data key that seals new data.
     #[must_use]
     pub fn current_data_key(&self) -> DataKeyId {
-        self.current().id()
+        self.current().id
     }
 
     /// Returns the data key that sealed a value or a stream.
@@ -333,17 +317,18 @@ impl Keyring {
         if value.len() as u64 > LARGEST {
             return Err(SealError::TooLarge(value.len()));
         }
-        let session = self.session()?;
         // Random rather than counted: see the crate's documentation.
+        let salt: Salt = random().map_err(|NoRandomness| SealError::NoRandomness)?;
         let nonce = random::<NONCE>().map_err(|NoRandomness| SealError::NoRandomness)?;
+        let key = self.current();
         let mut sealed = Vec::with_capacity(HEAD + value.len() + TAG);
         sealed.push(VALUE);
-        sealed.extend_from_slice(&session.key.id().0);
-        sealed.extend_from_slice(&session.salt);
+        sealed.extend_from_slice(&key.id.0);
+        sealed.extend_from_slice(&salt);
         sealed.extend_from_slice(&nonce);
         sealed.extend_from_slice(value);
-        let tag = session
-            .cipher
+        let tag = key
+            .for_value(&salt)
             .seal(nonce, context, &mut sealed[HEAD..])
             .ok_or(SealError::TooLarge(value.len()))?;
         sealed.extend_from_slice(tag.as_ref());
@@ -371,7 +356,7 @@ impl Keyring {
         let (salt, nonce, rest) = parts().ok_or(CUT_OFF)?;
         // Overwritten on drop, also if the tag turns out to be wrong.
         let mut value = Zeroizing::new(rest.to_vec());
-        let opened = key.for_values(salt).open(*nonce, context, &mut value);
+        let opened = key.for_value(salt).open(*nonce, context, &mut value);
         let length = opened.map_err(|_| SealError::Rejected)?.len();
         value.truncate(length);
         Ok(value)
@@ -436,19 +421,8 @@ impl Keyring {
 
     /// Returns the data key with an id.
     fn data_key(&self, id: DataKeyId) -> Result<&Arc<DataKey>, SealError> {
-        let key = self.data.iter().find(|key| key.id() == id);
+        let key = self.data.iter().find(|key| key.id == id);
         key.ok_or(SealError::UnknownDataKey(id))
-    }
-
-    /// Counts a value to seal, and draws a new salt when the current one is used up.
-    fn session(&self) -> Result<Arc<Session>, SealError> {
-        let mut in_use = self.in_use.lock();
-        if in_use.left == 0 {
-            in_use.session = Session::new(self.current())?;
-            in_use.left = self.seals_per_salt;
-        }
-        in_use.left -= 1;
-        Ok(Arc::clone(&in_use.session))
     }
 }
 
@@ -461,7 +435,7 @@ fn new_key(others: &[Arc<DataKey>]) -> Result<Arc<DataKey>, SealError> {
         let secret = Secret::random().map_err(|NoRandomness| SealError::NoRandomness)?;
         let key = DataKey::new(secret);
         // Ids have 32 bits, so two keys may get the same one.
-        if others.iter().all(|other| other.id() != key.id()) {
+        if others.iter().all(|other| other.id != key.id) {
             return Ok(Arc::new(key));
         }
     }
