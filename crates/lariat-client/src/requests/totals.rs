@@ -1,51 +1,16 @@
-//! The counters of requests: atomics in tables of fixed size.
+//! The counters of requests: by method and status code, and how long answers took.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use http::{Method, Request, StatusCode, Uri};
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// The methods that are counted separately; the last one stands for all others.
-const METHODS: [&str; 6] = ["GET", "POST", "PUT", "PATCH", "DELETE", "other"];
-
-/// The status codes that are counted separately; others are rare.
-const CODES: [(u16, &str); 27] = [
-    (101, "101"),
-    (200, "200"),
-    (201, "201"),
-    (202, "202"),
-    (204, "204"),
-    (301, "301"),
-    (302, "302"),
-    (304, "304"),
-    (307, "307"),
-    (400, "400"),
-    (401, "401"),
-    (403, "403"),
-    (404, "404"),
-    (405, "405"),
-    (406, "406"),
-    (408, "408"),
-    (409, "409"),
-    (410, "410"),
-    (413, "413"),
-    (415, "415"),
-    (422, "422"),
-    (429, "429"),
-    (500, "500"),
-    (501, "501"),
-    (502, "502"),
-    (503, "503"),
-    (504, "504"),
-];
-
-/// The index of codes that are not in the table.
-const OTHER: usize = CODES.len();
-/// The index of requests without an answer.
-const ERROR: usize = OTHER + 1;
+const METHODS: [&str; 6] = ["DELETE", "GET", "PATCH", "POST", "PUT", "other"];
 
 /// The upper bounds of the buckets in milliseconds; client-go has the same.
 const BOUNDS: [u64; 12] = [
@@ -87,8 +52,8 @@ pub struct RequestStatus {
 pub struct RequestCount {
     /// The method: `GET`, `POST`, `PUT`, `PATCH`, `DELETE`, or `other`.
     pub method: &'static str,
-    /// The status code; `other` for an unusual one, `<error>` without an answer.
-    pub code: &'static str,
+    /// The status code; `<error>` without an answer.
+    pub code: String,
     /// The number of requests.
     pub count: u64,
 }
@@ -122,20 +87,18 @@ impl RequestTimes {
     }
 }
 
-/// The counters, which are updated without a lock.
+/// The counters.
 #[derive(Debug, Default)]
 pub(super) struct Totals {
     host: OnceLock<String>,
-    methods: [OfMethod; METHODS.len()],
+    counted: Mutex<Counted>,
 }
 
-/// The counters of one method.
 #[derive(Debug, Default)]
-struct OfMethod {
-    codes: [AtomicU64; ERROR + 1],
-    buckets: [AtomicU64; BOUNDS.len() + 1],
-    /// The sum of all times.
-    nanos: AtomicU64,
+struct Counted {
+    /// By method and status code, `None` for requests without an answer.
+    counts: BTreeMap<(&'static str, Option<StatusCode>), u64>,
+    times: BTreeMap<&'static str, RequestTimes>,
 }
 
 /// Stores the name of the server, as an extension of each counted request.
@@ -160,9 +123,10 @@ impl ServerSlot {
 /// A request in flight, which is counted when this is dropped.
 pub(super) struct Counting {
     totals: Arc<Totals>,
-    method: usize,
+    method: &'static str,
     begun: Instant,
-    code: usize,
+    /// `None` for a request whose future is dropped, too.
+    code: Option<StatusCode>,
 }
 
 impl Totals {
@@ -173,57 +137,42 @@ impl Totals {
             .insert(ServerSlot(Arc::clone(self)));
         Counting {
             totals: Arc::clone(self),
-            method: method_number(request.method()),
+            method: name_of(request.method()),
             begun: Instant::now(),
-            // A request whose future is dropped has no answer.
-            code: ERROR,
+            code: None,
         }
     }
 
     pub(super) fn status(&self) -> RequestStatus {
-        let methods = || METHODS.into_iter().zip(&self.methods);
-        let times = methods().map(|(method, of)| of.times(method));
+        let counted = self.counted.lock();
+        let count = |((method, code), count): (&(&'static str, Option<StatusCode>), &u64)| {
+            let code = code.map(|code| code.as_str().to_owned());
+            RequestCount {
+                method,
+                code: code.unwrap_or_else(|| "<error>".to_owned()),
+                count: *count,
+            }
+        };
         RequestStatus {
             host: self.host.get().cloned().unwrap_or_default(),
-            counts: methods()
-                .flat_map(|(method, of)| of.counts(method))
-                .collect(),
-            times: times.filter(|times| times.count() > 0).collect(),
+            counts: counted.counts.iter().map(count).collect(),
+            times: counted.times.values().cloned().collect(),
         }
     }
-}
 
-impl OfMethod {
-    fn ended(&self, code: usize, took: Duration) {
+    fn ended(&self, method: &'static str, code: Option<StatusCode>, took: Duration) {
         // A bound belongs to its bucket, as in Prometheus.
         let is_within = |bound: &u64| took <= Duration::from_millis(*bound);
         let bucket = BOUNDS.iter().position(is_within).unwrap_or(BOUNDS.len());
-        let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-        self.codes[code].fetch_add(1, Ordering::Relaxed);
-        self.buckets[bucket].fetch_add(1, Ordering::Relaxed);
-        self.nanos.fetch_add(nanos, Ordering::Relaxed);
-    }
-
-    fn counts(&self, method: &'static str) -> impl Iterator<Item = RequestCount> {
-        let codes = CODES.iter().map(|(_, code)| *code);
-        let codes = codes.chain(["other", "<error>"]).zip(&self.codes);
-        let counts = codes.map(move |(code, count)| RequestCount {
+        let mut counted = self.counted.lock();
+        *counted.counts.entry((method, code)).or_default() += 1;
+        let times = counted.times.entry(method).or_insert(RequestTimes {
             method,
-            code,
-            count: count.load(Ordering::Relaxed),
+            sum: Duration::ZERO,
+            buckets: [0; BOUNDS.len() + 1],
         });
-        counts.filter(|each| each.count > 0)
-    }
-
-    fn times(&self, method: &'static str) -> RequestTimes {
-        RequestTimes {
-            method,
-            sum: Duration::from_nanos(self.nanos.load(Ordering::Relaxed)),
-            buckets: self
-                .buckets
-                .each_ref()
-                .map(|count| count.load(Ordering::Relaxed)),
-        }
+        times.sum += took;
+        times.buckets[bucket] += 1;
     }
 }
 
@@ -235,27 +184,23 @@ impl Counting {
         status: impl FnOnce(&T) -> StatusCode,
     ) {
         self.code = match answer {
-            Ok(answer) => code_number(status(answer).as_u16()),
-            Err(kube::Error::Api(status)) => code_number(status.code),
-            Err(_) => ERROR,
+            Ok(answer) => Some(status(answer)),
+            Err(kube::Error::Api(status)) => StatusCode::from_u16(status.code).ok(),
+            Err(_) => None,
         };
     }
 }
 
 impl Drop for Counting {
     fn drop(&mut self) {
-        self.totals.methods[self.method].ended(self.code, self.begun.elapsed());
+        let took = self.begun.elapsed();
+        self.totals.ended(self.method, self.code, took);
     }
 }
 
-fn method_number(method: &Method) -> usize {
-    let known = METHODS.iter().position(|known| *known == method.as_str());
-    known.unwrap_or(METHODS.len() - 1)
-}
-
-fn code_number(code: u16) -> usize {
-    let known = CODES.iter().position(|(known, _)| *known == code);
-    known.unwrap_or(OTHER)
+fn name_of(method: &Method) -> &'static str {
+    let known = METHODS.iter().find(|known| **known == method.as_str());
+    known.unwrap_or(&METHODS[METHODS.len() - 1])
 }
 
 #[cfg(test)]
@@ -270,12 +215,10 @@ mod tests {
         request
     }
 
-    fn counts(totals: &Totals) -> Vec<(&'static str, &'static str, u64)> {
-        let counts = totals.status().counts;
-        let counts = counts
-            .iter()
-            .map(|each| (each.method, each.code, each.count));
-        counts.collect()
+    fn counts(totals: &Totals) -> Vec<String> {
+        let counts = totals.status().counts.into_iter();
+        let text = |each: RequestCount| format!("{} {}: {}", each.method, each.code, each.count);
+        counts.map(text).collect()
     }
 
     #[tokio::test(start_paused = true)]
@@ -287,7 +230,7 @@ mod tests {
         let counting = totals.begin(&mut request(Method::GET));
         time::advance(Duration::from_secs(61)).await;
         drop(counting);
-        assert_eq!(counts(&totals), [("GET", "200", 1), ("GET", "<error>", 1)]);
+        assert_eq!(counts(&totals), ["GET <error>: 1", "GET 200: 1"]);
         let [times] = &totals.status().times[..] else {
             panic!("one method occurred");
         };
@@ -301,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn unusual_codes_and_methods_are_counted_together() {
+    fn unusual_methods_are_counted_together() {
         let totals = Arc::<Totals>::default();
         for (method, code) in [
             ("PROPFIND", 299),
@@ -314,11 +257,7 @@ mod tests {
             let status = StatusCode::from_u16(code).expect("it is a code");
             counting.answered(&Ok(()), |()| status);
         }
-        let expected = [
-            ("PUT", "409", 1),
-            ("other", "200", 1),
-            ("other", "other", 2),
-        ];
+        let expected = ["PUT 409: 1", "other 200: 1", "other 299: 1", "other 599: 1"];
         assert_eq!(counts(&totals), expected);
     }
 

@@ -24,7 +24,7 @@ fn counts(member: &Member) -> impl Iterator<Item = ([Label<'_>; 4], u64)> {
     let counts = member.requests.counts.iter();
     counts.map(|each| {
         let [context, host] = labels(member);
-        let labels = [context, ("code", each.code), ("method", each.method), host];
+        let labels = [context, ("code", &each.code), ("method", each.method), host];
         (labels, each.count)
     })
 }
