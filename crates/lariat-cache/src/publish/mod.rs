@@ -16,7 +16,7 @@ mod updates;
 mod user;
 
 pub use budget::ContentHold;
-pub(crate) use budget::{Budget, Share, SharedBudget};
+pub(crate) use budget::{Budget, SharedBudget};
 pub(crate) use progress::{Filling, Progress, Trouble};
 pub(crate) use publisher::{Meaning, Publisher};
 pub use publisher::{OwnWrite, Subscriber, Subscription};

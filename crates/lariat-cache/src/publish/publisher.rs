@@ -9,7 +9,7 @@ use lariat_core::{Gvk, ObjectKey, ObjectMetadata, RawObject, ResourceVersion, Ui
 use parking_lot::{Mutex, ReentrantMutex};
 use tracing::Level;
 
-use super::budget::{Budget, ContentHold};
+use super::budget::Budget;
 use super::updates::LastUpdates;
 use super::user::User;
 use crate::client::Sent;
@@ -98,7 +98,7 @@ pub(crate) struct Publisher {
     subscribers: Mutex<Subscribers>,
     /// The number of the next subscription.
     subscriptions: AtomicU64,
-    budget: Budget,
+    budget: Arc<Budget>,
     /// The last updates of objects, if they are kept.
     updates: Arc<LastUpdates>,
 }
@@ -119,7 +119,7 @@ impl Publisher {
     pub(crate) fn new(
         kind: Gvk,
         store: Arc<Store>,
-        budget: Budget,
+        budget: Arc<Budget>,
         updates: Arc<LastUpdates>,
     ) -> Self {
         Self {
@@ -137,14 +137,8 @@ impl Publisher {
         &self.store
     }
 
-    /// Keeps the content cached; see [`Budget::hold_content`].
-    pub(crate) fn hold_content(&self, upgrade: impl FnOnce()) -> ContentHold {
-        self.budget.hold_content(upgrade)
-    }
-
-    /// Returns whether there is a hold of the content.
-    pub(crate) fn holds_content(&self) -> bool {
-        self.budget.holds_content()
+    pub(crate) fn budget(&self) -> &Arc<Budget> {
+        &self.budget
     }
 
     /// Adds a subscriber, and publishes the existing objects to it.

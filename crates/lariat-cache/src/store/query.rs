@@ -22,7 +22,7 @@ use super::writer::Kept;
 /// The result is in key order and of one moment. Only matching objects are decoded.
 ///
 /// Namespaces, owners, and labels with given values (`app=web`, `app in (web, api)`) are looked up in an index, which
-/// is created on first use. The eight most recently used labels keep their index.
+/// is created on first use. The first eight labels that need one have an index.
 #[derive(Debug, Clone, Default)]
 #[must_use = "a query does nothing until a cache is asked"]
 pub struct Query {

@@ -8,7 +8,7 @@ use lariat_core::ObjectKey;
 
 /// Sets of object keys, by a value that the objects have in common.
 #[derive(Debug)]
-pub(super) struct Postings<V> {
+pub(in crate::store) struct Postings<V> {
     by_value: HashMap<V, Posting>,
     /// The number of keys in all postings.
     keys: usize,
