@@ -72,7 +72,7 @@ pub mod fuzzing {
 pub use content_filter::ContentFilter;
 pub use error::{SyncError, Unsynced};
 pub use factory::{CacheFactoryBuilder, SharedCacheFactory};
-pub use informer::{Changes, Informer, LoadError, RefreshError};
+pub use informer::{Changes, Informer, LoadError};
 /// Who requests say they come from, and how they ended.
 #[doc(no_inline)]
 pub use lariat_client::{ClientIdentity, IdentityError, RequestCount, RequestStatus, RequestTimes};

@@ -1,6 +1,7 @@
 //! What a refusal of the API server means.
 
 use std::error::Error;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kube::core::Status;
@@ -49,9 +50,10 @@ pub fn is_too_large(status: &Status) -> bool {
 pub fn retry_after(error: &(dyn Error + 'static)) -> Option<Duration> {
     let mut causes = std::iter::successors(Some(error), |each| (**each).source());
     let seconds = causes.find_map(|each| {
-        // The source of an error that boxes another one is the box.
+        // The source of an error that boxes or shares another one is the box.
         let boxed = each.downcast_ref::<Box<kube::Error>>().map(|each| &**each);
-        match each.downcast_ref().or(boxed) {
+        let shared = each.downcast_ref::<Arc<kube::Error>>().map(|each| &**each);
+        match each.downcast_ref().or(boxed).or(shared) {
             Some(kube::Error::Api(status)) => Some(status.details.as_ref()?.retry_after_seconds),
             _ => None,
         }

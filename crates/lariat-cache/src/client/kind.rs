@@ -1,7 +1,7 @@
 //! The client of one kind, and where its resource is known from.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use http::HeaderMap;
 use kube::Client;
@@ -31,6 +31,8 @@ pub struct KindClient {
     gvk: Gvk,
     factory: SharedClientFactory,
     identity: (ClientIdentity, HeaderMap),
+    /// The clients: unfenced, and fenced.
+    clients: [OnceLock<Client>; 2],
     /// The resource of the kind; shared by the handles of all identities.
     place: Place,
 }
@@ -59,6 +61,7 @@ impl KindClient {
             gvk,
             factory,
             identity,
+            clients: Default::default(),
             place,
         }
     }
@@ -92,11 +95,10 @@ impl KindClient {
     ///
     /// # Panics
     ///
-    /// Panics outside a tokio runtime, if the identity is used for the first time.
+    /// Panics outside a tokio runtime, if it is the first call.
     #[must_use]
     pub fn client(&self) -> Client {
-        let (identity, headers) = self.identity.clone();
-        self.factory.client_of(identity, headers, true)
+        self.client_of(true)
     }
 
     /// Returns the underlying client for writes that need no fence.
@@ -105,11 +107,18 @@ impl KindClient {
     ///
     /// # Panics
     ///
-    /// Panics outside a tokio runtime, if the identity is used for the first time.
+    /// Panics outside a tokio runtime, if it is the first call.
     #[must_use]
     pub fn unfenced_client(&self) -> Client {
+        self.client_of(false)
+    }
+
+    fn client_of(&self, is_fenced: bool) -> Client {
         let (identity, headers) = self.identity.clone();
-        self.factory.client_of(identity, headers, false)
+        let make = || self.factory.client_of(identity, headers, is_fenced);
+        self.clients[usize::from(is_fenced)]
+            .get_or_init(make)
+            .clone()
     }
 
     /// Returns the client that reads caches.

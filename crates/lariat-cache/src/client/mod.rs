@@ -11,7 +11,6 @@ mod observed;
 mod pending;
 mod shared;
 mod span;
-mod table;
 mod write;
 
 pub use gate::{GateDecision, WriteGate, WriteReceipt, WriteResult};

@@ -15,7 +15,6 @@ use tokio::runtime::Handle;
 use super::gate::WriteGate;
 use super::kind::KindClient;
 use super::observed::{GateOf, Late, Observed};
-use super::table::{ClientTable, IsFenced};
 use super::write::WriteObserver;
 use crate::mapper::RestMapper;
 
@@ -46,18 +45,14 @@ struct Clients {
     mapper: RestMapper,
     /// The timeout of an answer.
     answer_timeout: Duration,
-    tables: Mutex<Tables>,
+    /// The clients without an identity of their own: unfenced, and fenced.
+    own: [OnceLock<Client>; 2],
+    /// Weak, because a handle refers to the factory.
+    kinds: Mutex<HashMap<(Gvk, ClientIdentity), Weak<KindClient>>>,
     /// Notified of every write.
     observer: Arc<OnceLock<Arc<dyn WriteObserver>>>,
     /// Called before every write.
     gate: Arc<OnceLock<Arc<dyn WriteGate>>>,
-}
-
-/// The tables of a factory; handles are weak, because a handle refers to the factory.
-#[derive(Default)]
-struct Tables {
-    clients: ClientTable,
-    kinds: HashMap<(Gvk, ClientIdentity), Weak<KindClient>>,
 }
 
 impl SharedClientFactory {
@@ -90,7 +85,8 @@ impl SharedClientFactory {
                 answer_timeout: answer_timeout.into().unwrap_or(Answering::TIMEOUT),
                 mapper: RestMapper::counting(client.clone()),
                 base: client,
-                tables: Mutex::default(),
+                own: Default::default(),
+                kinds: Mutex::default(),
                 observer: Arc::default(),
                 gate: Arc::default(),
             }),
@@ -130,7 +126,7 @@ impl SharedClientFactory {
     /// Returns the client for writes under an identity that need no fence.
     ///
     /// They ask the gate all the same. It is for writes that every replica may make, such as Events, CRDs and the
-    /// configurations of webhooks.
+    /// configurations of webhooks. As with [`client_as`](Self::client_as), each call may create a client.
     ///
     /// # Errors
     ///
@@ -138,7 +134,7 @@ impl SharedClientFactory {
     ///
     /// # Panics
     ///
-    /// Panics outside a tokio runtime, if it is the first call for the identity.
+    /// Panics outside a tokio runtime.
     pub fn unfenced_client_as(&self, identity: ClientIdentity) -> Result<Client, IdentityError> {
         let headers = identity.headers()?;
         Ok(self.client_of(identity, headers, false))
@@ -166,10 +162,10 @@ impl SharedClientFactory {
         Ok(self.make_client(identity, headers, GateOf::Own(gate)))
     }
 
-    /// Returns the client for writes under an identity.
+    /// Creates a client for writes under an identity.
     ///
-    /// The same identity gets the same client, as long as no more than 256 other identities were used since. A client
-    /// that is no longer kept continues to work for its holders.
+    /// Each call creates another client, which is a task until its last clone is dropped; the client without an identity
+    /// is shared.
     ///
     /// ```no_run
     /// use lariat::cache::{ClientIdentity, IdentityError, SharedClientFactory};
@@ -187,7 +183,7 @@ impl SharedClientFactory {
     ///
     /// # Panics
     ///
-    /// Panics outside a tokio runtime, if it is the first call for the identity.
+    /// Panics outside a tokio runtime.
     pub fn client_as(&self, identity: ClientIdentity) -> Result<Client, IdentityError> {
         let headers = identity.headers()?;
         Ok(self.client_of(identity, headers, true))
@@ -197,7 +193,7 @@ impl SharedClientFactory {
         &self,
         identity: ClientIdentity,
         headers: HeaderMap,
-        is_fenced: IsFenced,
+        is_fenced: bool,
     ) -> Client {
         assert_runtime();
         let gate = Arc::clone(&self.shared.gate);
@@ -206,13 +202,14 @@ impl SharedClientFactory {
         } else {
             GateOf::Unfenced(gate)
         };
-        let make = |identity| self.make_client(identity, headers, gate);
-        let mut tables = self.shared.tables.lock();
-        let (client, removed) = tables.clients.get_or_make((identity, is_fenced), make);
-        // The removed client is dropped after the lock is released: that ends a task of kube.
-        drop(tables);
-        drop(removed);
-        client
+        let is_shared = identity.is_empty();
+        let make = || self.make_client(identity, headers, gate);
+        if is_shared {
+            let own = &self.shared.own[usize::from(is_fenced)];
+            own.get_or_init(make).clone()
+        } else {
+            make()
+        }
     }
 
     fn make_client(&self, identity: ClientIdentity, headers: HeaderMap, gate: GateOf) -> Client {
@@ -261,16 +258,11 @@ impl SharedClientFactory {
         self.shared.base.status()
     }
 
-    /// Returns the sizes of the tables, and their bounds.
-    pub(crate) fn table_sizes(&self) -> [TableSize; 3] {
-        let (discovered, most) = self.shared.mapper.known();
-        let tables = self.shared.tables.lock();
-        let alive = tables.kinds.values().filter(|kind| kind.strong_count() > 0);
-        [
-            TableSize::new("client handles", tables.kinds.len(), alive.count()),
-            tables.clients.size(),
-            TableSize::new("discovered groups", discovered, most),
-        ]
+    /// Returns the size of the table of handles, and its bound.
+    pub(crate) fn table_size(&self) -> TableSize {
+        let kinds = self.shared.kinds.lock();
+        let alive = kinds.values().filter(|kind| kind.strong_count() > 0);
+        TableSize::new("client handles", kinds.len(), alive.count())
     }
 
     /// Returns the mapper from kinds to resources.
@@ -310,8 +302,8 @@ impl SharedClientFactory {
         } else {
             self.for_kind(&gvk).place()
         };
-        let mut tables = self.shared.tables.lock();
-        let known = tables.kinds.get(&(gvk.clone(), identity.clone()));
+        let mut kinds = self.shared.kinds.lock();
+        let known = kinds.get(&(gvk.clone(), identity.clone()));
         if let Some(known) = known.and_then(Weak::upgrade) {
             return known;
         }
@@ -322,7 +314,7 @@ impl SharedClientFactory {
             place,
         );
         let kind = Arc::new(kind);
-        tables.kinds.insert((gvk, identity), Arc::downgrade(&kind));
+        kinds.insert((gvk, identity), Arc::downgrade(&kind));
         kind
     }
 
@@ -336,10 +328,10 @@ impl SharedClientFactory {
 
     /// Removes the entry of a handle that was dropped, unless a new handle was created meanwhile.
     pub(super) fn forget_kind(&self, id: &(Gvk, ClientIdentity)) {
-        let mut tables = self.shared.tables.lock();
-        let entry = tables.kinds.get(id);
+        let mut kinds = self.shared.kinds.lock();
+        let entry = kinds.get(id);
         if entry.is_some_and(|kind| kind.strong_count() == 0) {
-            tables.kinds.remove(id);
+            kinds.remove(id);
         }
     }
 
@@ -368,7 +360,7 @@ fn assert_runtime() {
 impl fmt::Debug for SharedClientFactory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SharedClientFactory")
-            .field("kinds", &self.shared.tables.lock().kinds.len())
+            .field("kinds", &self.shared.kinds.lock().len())
             .finish_non_exhaustive()
     }
 }
@@ -397,7 +389,7 @@ mod tests {
             let handle = clients.for_kind_as(gvk(number), identity);
             drop(handle.expect("it can be sent"));
         }
-        assert_eq!(clients.shared.tables.lock().kinds.len(), 1);
+        assert_eq!(clients.shared.kinds.lock().len(), 1);
         assert!(Arc::ptr_eq(&kept, &clients.for_kind(gvk(0))));
     }
 }

@@ -12,12 +12,12 @@ use lariat_client::CountedClient;
 use lariat_core::Gvk;
 use lariat_seal::Sealing;
 use parking_lot::Mutex;
-use tokio::sync::Notify;
 
 use super::factory::{FactoryCore, SHARDS, SharedCacheFactory};
 use super::own_writes::OwnWrites;
 use crate::client::SharedClientFactory;
 use crate::content_filter::ContentFilter;
+use crate::informer::Shared;
 use crate::options::{KindOptions, MissingKind};
 use crate::publish::SharedBudget;
 use crate::reflector::{SharedServer, Starts};
@@ -29,14 +29,14 @@ const IDLE_GRACE: Duration = Duration::from_secs(60);
 /// The options of a factory.
 #[derive(Debug, Clone)]
 pub(super) struct Options {
-    pub(super) missing: MissingKind,
+    missing: MissingKind,
     pub(super) idle_grace: Duration,
     default: KindOptions,
     kinds: BTreeMap<Gvk, KindOptions>,
     budget: Option<usize>,
     warm: Option<PathBuf>,
     sealing: Option<Sealing>,
-    pub(super) filter: Option<ContentFilter>,
+    filter: Option<ContentFilter>,
     answer_timeout: Option<Duration>,
     starts: Starts,
 }
@@ -262,22 +262,24 @@ impl CacheFactoryBuilder {
     /// Creates the factory, without sending anything.
     #[must_use]
     pub fn build(self) -> SharedCacheFactory {
-        let cluster = ClusterUid::new(self.client.clone());
-        let warm = self.options.warm.as_deref().map(|folder| {
-            let sealing = self.options.sealing.clone();
-            WarmStore::new(folder, cluster.clone(), sealing)
-        });
-        let clients = SharedClientFactory::counting(self.client, self.options.answer_timeout);
-        let server = SharedServer::new(self.options.starts.clone());
-        let shared = Arc::new(FactoryCore {
+        let Self { client, options } = self;
+        let cluster = ClusterUid::new(client.clone());
+        let warm = options.warm.as_deref();
+        let warm_store = |folder| WarmStore::new(folder, cluster.clone(), options.sealing.clone());
+        let common = Shared {
+            missing: options.missing,
+            budget: SharedBudget::new(options.budget),
+            warm: warm.map(warm_store),
+            filter: options.filter.clone(),
+            server: SharedServer::new(options.starts.clone()),
             updates: Arc::default(),
-            clients,
-            budget: SharedBudget::new(self.options.budget),
-            options: self.options,
-            warm,
+            idle: Arc::default(),
             cluster,
-            server,
-            idle: Arc::new(Notify::new()),
+        };
+        let shared = Arc::new(FactoryCore {
+            clients: SharedClientFactory::counting(client, options.answer_timeout),
+            options,
+            common,
             kinds: DashMap::with_shard_amount(SHARDS),
             running: Mutex::default(),
         });

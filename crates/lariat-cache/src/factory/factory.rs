@@ -8,17 +8,15 @@ use dashmap::{DashMap, Entry};
 use kube::Client;
 use lariat_core::{Gvk, ObjectKey, ResourceKind, ResourceVersion, TableSize};
 use parking_lot::Mutex;
-use tokio::sync::Notify;
 
 use super::builder::{CacheFactoryBuilder, Options};
 use super::running::{Kind, RunningInformers};
 use super::waits::{log_waits, refused, too_late, unsynced};
 use crate::client::SharedClientFactory;
 use crate::error::{SyncError, Unsynced};
-use crate::informer::{Core, Informer, Surroundings};
-use crate::publish::{KindStatus, LastUpdates, SharedBudget};
-use crate::reflector::{SharedServer, Source};
-use crate::warm::{ClusterUid, WarmStore};
+use crate::informer::{Core, Informer, Shared};
+use crate::publish::KindStatus;
+use crate::reflector::Source;
 
 /// A factory of caches: one [`Informer`] per kind.
 ///
@@ -52,14 +50,7 @@ pub struct SharedCacheFactory {
 pub(crate) struct FactoryCore {
     pub(super) clients: SharedClientFactory,
     pub(super) options: Options,
-    pub(super) budget: SharedBudget,
-    pub(super) warm: Option<WarmStore>,
-    pub(super) cluster: ClusterUid,
-    pub(super) server: SharedServer,
-    /// The last updates of objects, if they are kept.
-    pub(super) updates: Arc<LastUpdates>,
-    /// Notified when a kind is no longer used.
-    pub(super) idle: Arc<Notify>,
+    pub(super) common: Shared,
     /// The requested kinds.
     ///
     /// A kind is inserted under the lock of `running`, so that a start misses none. `running` is locked first.
@@ -96,7 +87,7 @@ impl SharedCacheFactory {
     /// If so, the program reads the namespace `kube-system`, whose uid identifies the cluster.
     #[must_use]
     pub fn restarts_warm(&self) -> bool {
-        self.shared.warm.is_some()
+        self.shared.common.warm.is_some()
     }
 
     /// Returns the informer of a kind; all calls for a kind return the same one.
@@ -144,19 +135,9 @@ impl SharedCacheFactory {
             Entry::Occupied(entry) => return Informer::new(Arc::clone(&entry.get().core)),
             Entry::Vacant(entry) => entry,
         };
-        let surroundings = Surroundings {
-            missing: shared.options.missing,
-            budget: shared.budget.clone(),
-            warm: shared.warm.clone(),
-            cluster: shared.cluster.clone(),
-            filter: shared.options.filter.clone(),
-            server: shared.server.clone(),
-            updates: Arc::clone(&shared.updates),
-            idle: Arc::clone(&shared.idle),
-        };
         let client = shared.clients.for_kind(entry.key());
         let options = shared.options.of(entry.key());
-        let core = Arc::new(Core::new(client, source, options, surroundings));
+        let core = Arc::new(Core::new(client, source, options, shared.common.clone()));
         let informer = Informer::new(Arc::clone(&core));
         let mut kind = Kind::new(core);
         if let Some(running) = &*running {
@@ -314,7 +295,7 @@ impl SharedCacheFactory {
     /// # }
     /// ```
     pub fn remember_changes(&self, bytes: usize) {
-        self.shared.updates.set_limit(bytes);
+        self.shared.common.updates.set_limit(bytes);
     }
 
     /// Returns the paths of the fields that differ between two versions of an object.
@@ -331,7 +312,7 @@ impl SharedCacheFactory {
         from: &ResourceVersion,
         to: &ResourceVersion,
     ) -> Option<Vec<String>> {
-        self.shared.updates.changed(gvk, key, from, to)
+        self.shared.common.updates.changed(gvk, key, from, to)
     }
 
     /// Returns the sizes and bounds of long-lived structures other than the objects.
@@ -347,8 +328,6 @@ impl SharedCacheFactory {
     /// | `label indexes` | label | 8 |
     /// | `indexed objects` | object, in each index of a label or function | objects of the kind, times indexes |
     /// | `client handles` | kind and identity | handles in use |
-    /// | `clients` | identity | 257 |
-    /// | `discovered groups` | group and version | 64, or twice those that are served or were requested within a second |
     /// | `budgeted kinds` | kind | kinds in use |
     /// | `updates` | object key and version | the bytes of [`remember_changes`](Self::remember_changes) |
     ///
@@ -365,15 +344,15 @@ impl SharedCacheFactory {
         for core in &cores {
             all.extend(core.store().table_sizes().map(|each| each.of(core.gvk())));
         }
-        all.extend(self.shared.clients.table_sizes());
+        all.push(self.shared.clients.table_size());
         // Kinds may end at any time, so the counted kinds are read before the existing ones.
-        let budgeted = self.shared.budget.kinds();
+        let budgeted = self.shared.common.budget.kinds();
         all.push(TableSize::new(
             "budgeted kinds",
             budgeted,
             self.cores().len(),
         ));
-        let (updates, most) = self.shared.updates.table_sizes();
+        let (updates, most) = self.shared.common.updates.table_sizes();
         all.push(TableSize::new("updates", updates, most));
         all
     }

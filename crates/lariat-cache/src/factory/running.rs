@@ -58,7 +58,7 @@ impl RunningInformers {
 
     /// Spawns the task that ends unused kinds.
     pub(super) fn watch_use(&self, shared: &Arc<FactoryCore>) {
-        let idle = Arc::clone(&shared.idle);
+        let idle = Arc::clone(&shared.common.idle);
         let ending = end_unused(Arc::downgrade(shared), idle);
         let stop = self.stop.clone();
         self.tasks.spawn(async move {

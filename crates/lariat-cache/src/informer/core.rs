@@ -13,7 +13,7 @@ use crate::content_filter::ContentFilter;
 use crate::options::{KindOptions, MissingKind};
 use crate::publish::{
     Budget, ContentHold, Filling, KindStatus, LastUpdates, Meaning, Phase, Progress, Publisher,
-    Share, SharedBudget, Usage,
+    SharedBudget, Usage,
 };
 use crate::reflector::{Intake, SharedServer, Source};
 use crate::selection::Selection;
@@ -26,8 +26,8 @@ pub(crate) struct Core {
     pub(super) store: Arc<Store>,
     pub(super) publisher: Arc<Publisher>,
     pub(super) progress: Arc<Progress>,
-    pub(super) missing: MissingKind,
     pub(super) options: KindOptions,
+    pub(super) shared: Shared,
     pub(super) source: Option<Arc<dyn Source>>,
     pub(super) wanted: watch::Sender<Wanted>,
     /// The form in which the kind is stored; the budget may change it.
@@ -35,15 +35,10 @@ pub(crate) struct Core {
     /// Counts the relists that were requested.
     pub(super) relists: watch::Sender<u64>,
     pub(super) usage: Arc<Usage>,
-    /// The files in which the store is saved between two runs.
-    pub(super) warm: Option<WarmStore>,
     /// The source of an earlier run's objects, until the first start has read it.
     pub(super) warm_source: parking_lot::Mutex<Option<Arc<dyn WarmSource>>>,
-    pub(super) cluster: ClusterUid,
     /// How often the selection or the content changed.
     pub(super) generation: AtomicU64,
-    /// What the reflectors of all kinds know about the API server.
-    pub(super) server: SharedServer,
     /// Whether saved objects are outdated because of a write before the first start.
     pub(super) missed_answers: AtomicBool,
     /// The version of the loaded objects, and how they were read.
@@ -63,14 +58,18 @@ pub(crate) struct Wanted {
     pub(super) content: bool,
 }
 
-/// What a factory passes to each of its informers.
-pub(crate) struct Surroundings {
+/// What all informers of a factory share.
+#[derive(Clone)]
+pub(crate) struct Shared {
     pub(crate) missing: MissingKind,
     pub(crate) budget: SharedBudget,
+    /// The files in which stores are saved between two runs.
     pub(crate) warm: Option<WarmStore>,
     pub(crate) cluster: ClusterUid,
     pub(crate) filter: Option<ContentFilter>,
+    /// What the reflectors of all kinds know about the API server.
     pub(crate) server: SharedServer,
+    /// The last updates of objects, if they are kept.
     pub(crate) updates: Arc<LastUpdates>,
     /// Notified when a kind becomes unused.
     pub(crate) idle: Arc<Notify>,
@@ -81,44 +80,46 @@ impl Core {
         client: Arc<KindClient>,
         source: Option<Arc<dyn Source>>,
         options: KindOptions,
-        surroundings: Surroundings,
+        shared: Shared,
     ) -> Self {
         // The filter is asked with the kind, so each store gets its own view of it.
-        let filter = surroundings
-            .filter
-            .map(|filter| filter.of_kind(client.gvk()));
+        let filter = shared.filter.as_ref();
+        let filter = filter.map(|filter| filter.of_kind(client.gvk()));
         let store = Arc::new(Store::filtered(filter));
         store.set_storage(options.storage);
         let storage = watch::Sender::new(options.storage);
-        let share = Share::new(client.gvk().clone(), Arc::clone(&store), storage.clone());
-        let budget = Budget::new(options.budget, surroundings.budget, share);
-        let usage = Usage::new(surroundings.idle);
+        let (gvk, all) = (client.gvk().clone(), shared.budget.clone());
+        let budget = Budget::new(
+            options.budget,
+            all,
+            gvk,
+            Arc::clone(&store),
+            storage.clone(),
+        );
+        let usage = Usage::new(Arc::clone(&shared.idle));
         let publisher = Publisher::new(
             client.gvk().clone(),
             Arc::clone(&store),
             budget,
-            surroundings.updates,
+            Arc::clone(&shared.updates),
         );
         Self {
             progress: Arc::new(Progress::new(client.gvk().clone(), Arc::clone(&usage))),
             publisher: Arc::new(publisher),
             store,
             client,
-            missing: options.missing.unwrap_or(surroundings.missing),
             wanted: watch::Sender::new(Wanted {
                 selection: options.selection.clone(),
                 content: false,
             }),
             options,
+            shared,
             source,
             storage,
             relists: watch::Sender::new(0),
             usage,
-            warm: surroundings.warm,
             warm_source: parking_lot::Mutex::default(),
-            cluster: surroundings.cluster,
             generation: AtomicU64::new(0),
-            server: surroundings.server,
             missed_answers: AtomicBool::new(false),
             resume: parking_lot::Mutex::default(),
             indexed: OnceLock::new(),
@@ -145,7 +146,7 @@ impl Core {
     }
 
     pub(crate) fn status(&self) -> KindStatus {
-        let holds_content = self.publisher.holds_content();
+        let holds_content = self.publisher.budget().holds_content();
         self.progress.status(&self.store, holds_content)
     }
 
@@ -258,8 +259,9 @@ impl Core {
 
     /// Waits for a state; `false` if the kind cannot be read and is not waited for.
     async fn settled(&self, is_good: impl Fn(&Filling) -> bool) -> bool {
+        let missing = self.options.missing.unwrap_or(self.shared.missing);
         let gives_up = |phase: &Phase| match phase {
-            Phase::Missing => self.missing == MissingKind::Refuse,
+            Phase::Missing => missing == MissingKind::Refuse,
             // Waiting is for a CRD that is not installed yet; this kind will hardly get the verbs.
             Phase::Unwatchable => true,
             _ => false,
@@ -303,7 +305,7 @@ impl Core {
 
     /// Keeps the content of all objects cached as long as the returned hold exists.
     pub(crate) fn hold_content(&self) -> ContentHold {
-        self.publisher.hold_content(|| {
+        self.publisher.budget().hold_content(|| {
             self.generation.fetch_add(1, Ordering::SeqCst);
             self.progress.upgrade();
         })

@@ -9,8 +9,8 @@ use lariat_core::{Gvk, LabelSelector, ObjectKey, Uid};
 
 use super::changes::Changes;
 use super::core::{Core, Wanted};
-use super::load::{self, LoadError};
-use super::refresh::RefreshError;
+use super::load;
+use super::reads::LoadError;
 use crate::client::KindClient;
 use crate::publish::{ContentHold, KindStatus, Subscriber, Subscription, User};
 use crate::selection::Selection;
@@ -137,7 +137,7 @@ impl Informer {
     ///
     /// Cancel safe: dropping the future loses nothing.
     pub async fn cluster_is_known(&self) -> bool {
-        self.core.cluster.wait().await
+        self.core.shared.cluster.wait().await
     }
 
     /// Declares that the kind is read as `K`; watches the content if `K` needs it.
@@ -379,10 +379,10 @@ impl Informer {
     /// a [`Source`](crate::Source) of the caller.
     ///
     /// ```no_run
-    /// use lariat::cache::{Informer, RefreshError};
+    /// use lariat::cache::{Informer, LoadError};
     /// use lariat::ObjectKey;
     ///
-    /// # async fn example(pods: &Informer) -> Result<(), RefreshError> {
+    /// # async fn example(pods: &Informer) -> Result<(), LoadError> {
     /// pods.refresh(&ObjectKey::namespaced("shop", "web-0")).await
     /// # }
     /// ```
@@ -395,7 +395,7 @@ impl Informer {
     /// # Cancel safety
     ///
     /// Dropping the future cancels the request in flight and loses nothing else.
-    pub async fn refresh(&self, key: &ObjectKey) -> Result<(), RefreshError> {
+    pub async fn refresh(&self, key: &ObjectKey) -> Result<(), LoadError> {
         self.core.refresh(key).await
     }
 
@@ -417,7 +417,7 @@ impl Informer {
         namespace: Option<&str>,
         labels: &LabelSelector,
         deleted: &[Uid],
-    ) -> Result<(), RefreshError> {
+    ) -> Result<(), LoadError> {
         self.core.refresh_all(namespace, labels, deleted).await
     }
 

@@ -4,69 +4,15 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::Request;
-use lariat_client::is_missing;
-use lariat_core::{Gvk, ObjectKey};
+use lariat_core::ObjectKey;
 use tokio::time;
 
 use super::core::Core;
-use crate::mapper::MapperError;
+use super::reads::LoadError;
 use crate::store::{CachedObject, Content};
 
 /// How long a load waits for an upgrade of the watch before it fetches one object.
 pub(super) const UPGRADE_WAIT: Duration = Duration::from_secs(20);
-
-/// The timeout of the API server's answer.
-pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// How many bytes an object may have, as in a watch.
-const OBJECT_LIMIT: usize = 16 * 1024 * 1024;
-
-/// The error of a load: the content could not be fetched.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum LoadError {
-    /// Discovery could not resolve the resource of the kind.
-    #[error("the content of {gvk} {key} cannot be fetched")]
-    Mapper {
-        /// The kind.
-        gvk: Gvk,
-        /// The object.
-        key: ObjectKey,
-        /// The error of the mapper.
-        source: MapperError,
-    },
-    /// The API server did not answer in time.
-    #[error("the content of {gvk} {key} cannot be fetched: no answer within {after:?}")]
-    Unanswered {
-        /// The kind.
-        gvk: Gvk,
-        /// The object.
-        key: ObjectKey,
-        /// The time limit.
-        after: Duration,
-    },
-    /// The request failed, or the API server refused it.
-    #[error("the content of {gvk} {key} cannot be fetched")]
-    Request {
-        /// The kind.
-        gvk: Gvk,
-        /// The object.
-        key: ObjectKey,
-        /// The client's error.
-        source: kube::Error,
-    },
-    /// The answer is not a valid object of the kind.
-    #[error("the answer for the content of {gvk} {key} is malformed: {detail}")]
-    Malformed {
-        /// The kind.
-        gvk: Gvk,
-        /// The object.
-        key: ObjectKey,
-        /// What is wrong with the answer; it contains no values.
-        detail: String,
-    },
-}
 
 impl Core {
     /// Returns an object with its content, fetched if only metadata is cached.
@@ -127,43 +73,11 @@ impl Core {
 
     /// Fetches an object from the API server.
     async fn fetch(&self, key: &ObjectKey) -> Result<Option<Arc<CachedObject>>, LoadError> {
-        let gvk = self.gvk();
-        let resource = self
-            .client
-            .resource()
-            .await
-            .map_err(|source| LoadError::Mapper {
-                gvk: gvk.clone(),
-                key: key.clone(),
-                source,
-            })?;
-        let failed = |source| LoadError::Request {
-            gvk: gvk.clone(),
-            key: key.clone(),
-            source,
+        let Some(json) = self.read_object(key).await? else {
+            return Ok(None);
         };
-        let request = Request::get(resource.object_path(key))
-            .body(Vec::new())
-            .map_err(|error| failed(kube::Error::HttpError(error)))?;
-        let client = self.client.reading_client();
-        let answer = time::timeout(ANSWER_TIMEOUT, client.request_text(request, OBJECT_LIMIT));
-        let json = match answer.await {
-            Ok(Ok(json)) => json,
-            Ok(Err(error)) if is_missing(&error) => return Ok(None),
-            Ok(Err(error)) => return Err(failed(error)),
-            Err(_) => {
-                let (gvk, key, after) = (gvk.clone(), key.clone(), ANSWER_TIMEOUT);
-                return Err(LoadError::Unanswered { gvk, key, after });
-            }
-        };
-        let object = self
-            .intake(Content::Whole)
-            .read(json.as_bytes())
-            .map_err(|error| LoadError::Malformed {
-                gvk: gvk.clone(),
-                key: key.clone(),
-                detail: error.to_string(),
-            })?;
+        let object = self.intake(Content::Whole).read(json.as_bytes());
+        let object = object.map_err(|error| self.unread(key, error))?;
         // If a CRD was deleted and created again with another scope, this path may name another object. The cached
         // object does not exist any more then, which the next list will show.
         let is_asked_for = object.key() == key;

@@ -3,15 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use http::Request;
 use lariat_core::{ObjectKey, ResourceKind, Scope};
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use tokio::time;
 
 use super::core::Core;
-use super::load::{ANSWER_TIMEOUT, LoadError, UPGRADE_WAIT, is_as_new, is_same_state};
-use crate::reflector::PageTokens;
+use super::load::{UPGRADE_WAIT, is_as_new, is_same_state};
+use super::reads::{LoadError, all_of};
 use crate::selection::Selection;
 use crate::store::{CachedObject, Content, Query};
 
@@ -22,28 +19,6 @@ const FEW: usize = 4;
 ///
 /// A query by owner selects few of the objects that the API server would list.
 const WORTH_A_LIST: usize = 4;
-
-/// The number of objects in a page.
-const PAGE: &str = "500";
-
-/// How often a list begins again after its continue token has expired.
-const RESTARTS: usize = 2;
-
-/// A page of a list, whose items are not decoded.
-#[derive(Deserialize)]
-struct Page {
-    #[serde(default)]
-    metadata: PageMetadata,
-    #[serde(default)]
-    items: Option<Vec<Box<RawValue>>>,
-}
-
-#[derive(Default, Deserialize)]
-struct PageMetadata {
-    /// The token of the next page; empty in the last one.
-    #[serde(default, rename = "continue")]
-    token: String,
-}
 
 /// Listed objects, by key.
 type Listed = HashMap<ObjectKey, Arc<CachedObject>>;
@@ -99,104 +74,35 @@ impl Core {
     }
 
     /// Lists the objects that a query and the selection of the cache have in common.
+    ///
+    /// The list may begin again. What was read before is not wrong: whether an object is as new as the cached one is
+    /// decided for each object.
     async fn list_content(&self, query: &Query) -> Result<Listed, LoadError> {
-        let gvk = self.gvk();
-        let resource = self.client.resource().await;
-        let resource = resource.map_err(|source| LoadError::Mapper {
-            gvk: gvk.clone(),
-            key: all_of(query.wanted_namespace()),
-            source,
-        })?;
+        let resource = self.resource_of(&all_of(query.wanted_namespace())).await?;
         let selection = self.wanted.borrow().selection.clone();
         let forbidden = self.progress.forbidden();
         let is_readable = |namespace: &Option<Arc<str>>| {
             let is_forbidden = |it: &Arc<str>| forbidden.contains(it);
             !namespace.as_ref().is_some_and(is_forbidden)
         };
-        let mut listed = Listed::new();
+        let labels = query.wanted_labels().clone().and(selection.labels());
+        let selectors = [
+            ("labelSelector", labels.to_string()),
+            ("fieldSelector", selection.fields().to_string()),
+        ];
+        let (mut listed, mut intake) = (Listed::new(), self.intake(Content::Whole));
         let namespaces = namespaces(&resource, query, &selection);
         for namespace in namespaces.into_iter().filter(is_readable) {
-            let path = resource.collection_path(namespace.as_deref());
-            let mut restarts = RESTARTS;
-            loop {
-                let list = self.list_pages(&path, namespace.as_deref(), query, &mut listed);
-                match list.await {
-                    // The list took longer than its token lives. What was read before is not wrong: whether an object
-                    // is as new as the cached one is judged one by one.
-                    Err(error) if restarts > 0 && is_expired(&error) => restarts -= 1,
-                    other => break other?,
-                }
-            }
-        }
-        Ok(listed)
-    }
-
-    async fn list_pages(
-        &self,
-        path: &str,
-        namespace: Option<&str>,
-        query: &Query,
-        listed: &mut Listed,
-    ) -> Result<(), LoadError> {
-        let selection = self.wanted.borrow().selection.clone();
-        let mut intake = self.intake(Content::Whole);
-        let (mut token, mut tokens) = (String::new(), PageTokens::default());
-        loop {
-            let path = format!("{path}?{}", parameters(query, &selection, &token));
-            let page = self.list_page(&path, namespace).await?;
-            for json in page.items.into_iter().flatten() {
+            let list = self.read_list(namespace.as_deref(), &selectors, |json| {
                 // One that cannot be read is fetched alone, and that error names it.
-                if let Ok(object) = intake.read(json.get().as_bytes()) {
+                if let Ok(object) = intake.read(json) {
                     let object = Arc::new(CachedObject::new(object));
                     listed.insert(object.key().clone(), object);
                 }
-            }
-            if page.metadata.token.is_empty() {
-                return Ok(());
-            }
-            token = tokens.next(page.metadata.token).map_err(|_| {
-                let (gvk, key) = (self.gvk().clone(), all_of(namespace));
-                let detail = "the continue token of a page leads to an earlier page".to_owned();
-                LoadError::Malformed { gvk, key, detail }
-            })?;
+            });
+            list.await?;
         }
-    }
-
-    async fn list_page(&self, path: &str, namespace: Option<&str>) -> Result<Page, LoadError> {
-        let (gvk, key) = (self.gvk().clone(), all_of(namespace));
-        let request = match Request::get(path).body(Vec::new()) {
-            Ok(request) => request,
-            Err(error) => {
-                let source = kube::Error::HttpError(error);
-                return Err(LoadError::Request { gvk, key, source });
-            }
-        };
-        let client = self.client.reading_client();
-        let limit = self.options.list_limit_in_bytes();
-        let answer = time::timeout(ANSWER_TIMEOUT, client.request_text(request, limit));
-        let json = match answer.await {
-            Ok(Ok(json)) => json,
-            Ok(Err(source)) => return Err(LoadError::Request { gvk, key, source }),
-            Err(_) => {
-                let after = ANSWER_TIMEOUT;
-                return Err(LoadError::Unanswered { gvk, key, after });
-            }
-        };
-        serde_json::from_str(&json).map_err(|_| {
-            let detail = "it is not a list".to_owned();
-            LoadError::Malformed { gvk, key, detail }
-        })
-    }
-}
-
-/// Returns whether a page was refused because its continue token has expired (410).
-fn is_expired(error: &LoadError) -> bool {
-    match error {
-        LoadError::Request {
-            source: kube::Error::Api(status),
-            ..
-        } => status.code == 410,
-        _ => false,
+        Ok(listed)
     }
 }
 
@@ -214,27 +120,4 @@ fn namespaces(
         (None, []) => vec![None],
         (None, some) => some.iter().cloned().map(Some).collect(),
     }
-}
-
-/// Returns the parameters of the request for a page; the first page has no token.
-fn parameters(query: &Query, selection: &Selection, token: &str) -> String {
-    let labels = query.wanted_labels().clone().and(selection.labels());
-    let (labels, fields) = (labels.to_string(), selection.fields().to_string());
-    let mut encoded = form_urlencoded::Serializer::new(String::new());
-    encoded.append_pair("limit", PAGE);
-    for (name, value) in [
-        ("labelSelector", &*labels),
-        ("fieldSelector", &*fields),
-        ("continue", token),
-    ] {
-        if !value.is_empty() {
-            encoded.append_pair(name, value);
-        }
-    }
-    encoded.finish()
-}
-
-/// Returns the name of all objects of a namespace, or of all, for errors.
-fn all_of(namespace: Option<&str>) -> ObjectKey {
-    ObjectKey::namespaced(namespace.unwrap_or_default(), "*")
 }

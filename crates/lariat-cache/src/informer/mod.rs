@@ -10,13 +10,13 @@ mod core;
 mod informer;
 mod load;
 mod load_all;
+mod reads;
 mod refresh;
 mod run;
 mod warmth;
 
 pub use changes::Changes;
-pub(crate) use core::{Core, Surroundings};
+pub(crate) use core::{Core, Shared};
 pub use informer::Informer;
 pub(crate) use informer::content_of;
-pub use load::LoadError;
-pub use refresh::RefreshError;
+pub use reads::LoadError;

@@ -157,7 +157,7 @@ impl Core {
         // A source of the caller may be another server, whose outages and restores say nothing about this one.
         let server = match &self.source {
             Some(_) => SharedServer::default(),
-            None => self.server.of_kind(),
+            None => self.shared.server.of_kind(),
         };
         for (namespace, segment) in namespaces.into_iter().zip(segments) {
             let intake = self.intake(content);

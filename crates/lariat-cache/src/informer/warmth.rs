@@ -39,7 +39,7 @@ impl Core {
                 }
             }
         }
-        let Some(warm) = &self.warm else {
+        let Some(warm) = &self.shared.warm else {
             return;
         };
         let found = match warm.find(kind, &reading).await {
@@ -71,7 +71,7 @@ impl Core {
         content: Content,
     ) -> Result<Option<WarmObjects>, String> {
         // If the API server cannot even identify its cluster, saved objects cannot be matched to it.
-        if content != Content::Whole || !self.cluster.wait().await {
+        if content != Content::Whole || !self.shared.cluster.wait().await {
             return Ok(None);
         }
         let Some(identity) = self.identity_of(wanted, content) else {
@@ -144,7 +144,7 @@ impl Core {
         if content != Content::Whole {
             return None;
         }
-        let cluster = self.cluster.known()?;
+        let cluster = self.shared.cluster.known()?;
         Some(format!("{} {cluster} {reading}", crate::warm::FORMAT))
     }
 
@@ -159,7 +159,7 @@ impl Core {
 
     /// Saves the cache for the next run, if it is up to date.
     pub(super) async fn keep_warm(&self) {
-        let Some(warm) = &self.warm else {
+        let Some(warm) = &self.shared.warm else {
             return;
         };
         // Objects whose content is still being read would be saved without it.

@@ -6,6 +6,9 @@ use serde::Deserialize;
 
 use super::aggregated::Served;
 
+/// The accepted content type.
+pub(super) const ACCEPTED: &str = "application/json";
+
 /// Returns the kinds that a document lists, without subresources.
 pub(super) fn served_kinds(text: &str) -> Result<Vec<Served>, serde_json::Error> {
     let list: APIResourceList = serde_json::from_str(text)?;

@@ -2,13 +2,9 @@
 
 use std::collections::HashSet;
 
-use http::Request;
-use http::header::ACCEPT;
 use lariat_core::{Gvk, ResourceKind};
-use tokio::time;
 
 use super::aggregated::{self, Served};
-use super::mapper::{ANSWER_TIMEOUT, DISCOVERY_LIMIT};
 use super::{MapperError, RestMapper, legacy};
 
 /// The kinds that can be listed and watched, each in its group's preferred version.
@@ -53,56 +49,35 @@ impl RestMapper {
     /// Dropping the future cancels the requests in flight and loses nothing else.
     pub async fn served_kinds(&self) -> Result<ServedKinds, MapperError> {
         let mut served_kinds = ServedKinds::default();
-        for root in ["/api", "/apis"] {
-            let text = self.get(root, aggregated::ACCEPTED).await?;
-            let paths = match aggregated::served_kinds(&text) {
-                Some(paths) => paths,
-                None => self.ask_each(root, &text).await?,
-            };
-            served_kinds.add(paths);
-        }
+        served_kinds.add(self.all().await?);
         Ok(served_kinds)
     }
 
-    async fn ask_each(&self, root: &str, text: &str) -> Result<aggregated::Paths, MapperError> {
-        let versions = legacy::versions(text).map_err(|error| unreadable(root, error))?;
+    /// Requests the kinds of all groups and versions, by path.
+    pub(super) async fn all(&self) -> Result<aggregated::Paths, MapperError> {
+        let mut all = aggregated::Paths::new();
+        for root in ["/api", "/apis"] {
+            let failed = |source| MapperError::discovery(root, source);
+            let text = self.get(root, aggregated::ACCEPTED).await.map_err(failed)?;
+            all.extend(match aggregated::served_kinds(&text) {
+                Some(paths) => paths,
+                None => {
+                    let versions = legacy::versions(&text).map_err(kube::Error::SerdeError);
+                    self.ask_each(versions.map_err(failed)?).await
+                }
+            });
+        }
+        Ok(all)
+    }
+
+    async fn ask_each(&self, versions: Vec<String>) -> aggregated::Paths {
         let mut paths = Vec::new();
         for path in versions {
-            let answer = self.get(&path, "application/json").await;
-            let served = answer
-                .ok()
-                .and_then(|text| legacy::served_kinds(&text).ok());
+            let answer = self.get(&path, legacy::ACCEPTED).await.ok();
+            let served = answer.and_then(|text| legacy::served_kinds(&text).ok());
             paths.push((path, served));
         }
-        Ok(paths)
-    }
-
-    async fn get(&self, path: &str, accept: &str) -> Result<String, MapperError> {
-        let failed = |source| MapperError::Discovery {
-            api_path: path.to_owned(),
-            source,
-        };
-        let request = Request::get(path)
-            .header(ACCEPT, accept)
-            .body(Vec::new())
-            .map_err(|error| failed(kube::Error::HttpError(error)))?;
-        let answer = time::timeout(
-            ANSWER_TIMEOUT,
-            self.shared.client.request_text(request, DISCOVERY_LIMIT),
-        )
-        .await
-        .map_err(|_| MapperError::Unanswered {
-            api_path: path.to_owned(),
-            after: ANSWER_TIMEOUT,
-        })?;
-        answer.map_err(failed)
-    }
-}
-
-fn unreadable(path: &str, error: serde_json::Error) -> MapperError {
-    MapperError::Discovery {
-        api_path: path.to_owned(),
-        source: kube::Error::SerdeError(error),
+        paths
     }
 }
 

@@ -7,7 +7,6 @@ use std::time::Duration;
 use std::{fmt, io};
 
 use futures::FutureExt;
-use http::Request;
 use lariat_client::{CountedClient, Single};
 use lariat_core::{Gvk, ResourceVersion, describe};
 use lariat_seal::{Context, Sealing, is_always_sealed};
@@ -16,7 +15,6 @@ use tokio::time;
 
 use super::header::{Cold, FORMAT, Found, Header};
 use super::keys::Keys;
-use super::source::WarmSourceError;
 use super::{file, sealed};
 use crate::store::Store;
 
@@ -213,7 +211,7 @@ pub(crate) struct ClusterUid {
     client: CountedClient,
     uid: Arc<OnceLock<String>>,
     /// All kinds share an attempt, also a failed one: they start and stop together.
-    asking: Arc<Single<Result<String, Arc<WarmSourceError>>>>,
+    asking: Arc<Single<Result<String, Arc<kube::Error>>>>,
     explained: Arc<AtomicBool>,
 }
 
@@ -230,11 +228,11 @@ impl ClusterUid {
     /// Returns the uid, which is requested until the API server has answered once.
     pub(crate) async fn uid(&self) -> Result<String, Cold> {
         let asked = self.asked().await;
-        asked.map_err(|error| Cold::UnknownCluster(describe(&**error)))
+        asked.map_err(|error| Cold::UnknownCluster(describe(&*error)))
     }
 
     /// Returns the uid, from the answer to a request that all waiters share.
-    async fn asked(&self) -> Result<String, Arc<WarmSourceError>> {
+    async fn asked(&self) -> Result<String, Arc<kube::Error>> {
         if let Some(uid) = self.uid.get() {
             return Ok(uid.clone());
         }
@@ -260,11 +258,11 @@ impl ClusterUid {
             let Err(error) = self.asked().await else {
                 return true;
             };
-            let answered = error.downcast_ref().and_then(code);
+            let answered = code(&error);
             errors += u32::from(answered.is_some());
             if errors > ERRORS || matches!(answered, Some(401 | 403 | 404)) {
                 if !self.explained.swap(true, Ordering::Relaxed) {
-                    let reason = describe(&**error);
+                    let reason = describe(&*error);
                     tracing::info!(
                         reason,
                         "kinds are listed at the next start: the program may not get the namespace kube-system, which identifies the cluster"
@@ -277,7 +275,7 @@ impl ClusterUid {
         }
     }
 
-    async fn ask(&self) -> Result<String, WarmSourceError> {
+    async fn ask(&self) -> Result<String, kube::Error> {
         /// A document that may be something else than its type.
         #[derive(Deserialize)]
         struct Namespace {
@@ -288,11 +286,12 @@ impl ClusterUid {
         struct Metadata {
             uid: String,
         }
-        let request = Request::get("/api/v1/namespaces/kube-system").body(Vec::new());
-        let sent = self.client.request_text(request?, NAMESPACE_LIMIT);
-        let answer = time::timeout(ANSWER_TIMEOUT, sent).await;
-        let text = answer.map_err(|_| format!("no answer within {ANSWER_TIMEOUT:?}"))?;
-        let namespace: Namespace = serde_json::from_str(&text?).map_err(kube::Error::SerdeError)?;
+        let path = "/api/v1/namespaces/kube-system";
+        let sent = self
+            .client
+            .get(path, "application/json", NAMESPACE_LIMIT, ANSWER_TIMEOUT);
+        let namespace: Namespace =
+            serde_json::from_str(&sent.await?).map_err(kube::Error::SerdeError)?;
         Ok(namespace.metadata.uid)
     }
 }

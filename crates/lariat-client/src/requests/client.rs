@@ -2,13 +2,16 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
+use http::header::ACCEPT;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kube::Client;
 use kube::client::Body;
 use kube::core::Status;
 use tokio::runtime::Handle;
+use tokio::time;
 
 use super::totals::{RequestStatus, Totals};
 
@@ -82,22 +85,35 @@ impl CountedClient {
         answer
     }
 
-    /// Sends a request and reads its answer as text of at most `limit` bytes.
+    /// Requests a document, and returns it as text.
+    ///
+    /// `accept` has the forms that are understood, as in the header `Accept`. The document has at most `limit` bytes and
+    /// arrives within `timeout`.
     ///
     /// # Errors
     ///
-    /// Fails if there is no answer, a refusal, more than `limit` bytes, or bytes that are not UTF-8.
+    /// Fails if there is no answer in time, a refusal, more than `limit` bytes, or bytes that are not UTF-8.
     ///
     /// # Cancel safety
     ///
-    /// A request whose future is dropped may have been sent.
-    pub async fn request_text(
+    /// Dropping the future cancels the request.
+    pub async fn get(
         &self,
-        request: Request<Vec<u8>>,
+        path: &str,
+        accept: &str,
         limit: usize,
+        timeout: Duration,
     ) -> Result<String, kube::Error> {
-        let answer = self.send(request.map(Body::from)).await?;
-        let (parts, body) = answer.into_parts();
+        let request = Request::get(path).header(ACCEPT, accept);
+        let request = request
+            .body(Body::empty())
+            .map_err(kube::Error::HttpError)?;
+        let text = time::timeout(timeout, self.text(request, limit)).await;
+        text.unwrap_or_else(|_| Err(kube::Error::Service(Late(timeout).into())))
+    }
+
+    async fn text(&self, request: Request<Body>, limit: usize) -> Result<String, kube::Error> {
+        let (parts, body) = self.send(request).await?.into_parts();
         if parts.status.is_client_error() || parts.status.is_server_error() {
             return Err(refused(parts.status, body).await);
         }
@@ -124,6 +140,11 @@ const SHOWN: usize = 300;
 struct TooLarge {
     limit: usize,
 }
+
+/// The error of an answer that did not arrive in time.
+#[derive(Debug, thiserror::Error)]
+#[error("no answer from the API server within {0:?}")]
+struct Late(Duration);
 
 async fn read(body: Body, limit: usize) -> Result<Vec<u8>, kube::Error> {
     let read = Limited::new(body, limit).collect().await;
@@ -179,8 +200,7 @@ mod tests {
             async move { Ok::<_, Infallible>(answer) }
         });
         let client = CountedClient::new(Client::new(service, "default"));
-        let request = Request::get("/apis").body(Vec::new()).expect("it is one");
-        let error = client.request_text(request, limit).await;
+        let error = client.get("/apis", "*/*", limit, Duration::MAX).await;
         let sent = sent.load(std::sync::atomic::Ordering::Relaxed);
         (error.expect_err("it has no end"), sent)
     }
