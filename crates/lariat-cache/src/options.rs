@@ -47,8 +47,8 @@ pub enum InitialList {
     List,
     /// A watch list (`sendInitialEvents`): a watch that begins with all existing objects.
     ///
-    /// It saves memory on the server. If the server refuses it, or does not mark the end of the initial objects, the
-    /// kind is listed in pages instead.
+    /// A watch list saves memory on the server. If the server refuses it, or does not mark the end of the initial
+    /// objects, the kind is listed in pages instead.
     #[default]
     WatchList,
 }
@@ -207,8 +207,8 @@ impl KindOptions {
 
     /// Sets how many bytes the body of a list may have, decompressed (default 512 MiB).
     ///
-    /// It bounds a page of 500 objects, and a list in one piece, which follows if pages expire before they are read. A
-    /// larger one fails, and the next list has pages of 50. Lines of watches have at most 16 MiB.
+    /// The limit bounds a page of 500 objects, and a list in one piece, which follows if pages expire before they are
+    /// read. A larger one fails, and the next list has pages of 50. Lines of watches have at most 16 MiB.
     ///
     /// ```
     /// use lariat::KindOptions;

@@ -11,8 +11,8 @@ use crate::store::{CachedObject, DecodeError, Store};
 
 /// A type that cached objects can be read as.
 ///
-/// It is implemented for every type that can be deserialized: typed objects, kube's `DynamicObject`, or a struct of the
-/// few fields that a handler needs. [`Metadata`] is the view that decodes nothing.
+/// The trait is implemented for every type that can be deserialized: typed objects, kube's `DynamicObject`, or a struct
+/// of the few fields that a handler needs. [`Metadata`] is the view that decodes nothing.
 ///
 /// ```
 /// use lariat::cache::Informer;

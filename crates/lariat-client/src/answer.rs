@@ -100,7 +100,7 @@ pub struct Unanswered {
 impl Answering {
     /// The default timeout of an answer: 65 seconds.
     ///
-    /// It is a little more than the API server's own timeout (`--request-timeout`, a minute).
+    /// The timeout is a little more than the API server's own timeout (`--request-timeout`, a minute).
     pub const TIMEOUT: Duration = Duration::from_secs(65);
 
     /// Creates the service over a client, with a timeout for answers.

@@ -166,7 +166,7 @@ async fn from_files(files: Vec<PathBuf>, paths: &Path) -> Result<Client, Connect
 
 /// Creates a client from the text of a self-contained kubeconfig.
 ///
-/// It uses the current context. Call this for kubeconfigs that others may write, such as those in Secrets. A kubeconfig
+/// The current context is used. Call this for kubeconfigs that others may write, such as those in Secrets. A kubeconfig
 /// with a command to run, an auth provider, or the path of a file is refused, because the command would run, or the
 /// file be read, in this process. Otherwise it means the same as in [`from_kubeconfig`].
 ///

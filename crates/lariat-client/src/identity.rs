@@ -5,8 +5,8 @@ use http::{HeaderMap, Method, Request, Uri};
 
 /// The identity that a client adds to its requests.
 ///
-/// It consists of the user agent, an impersonated user, and the field manager of writes. Caches do not depend on it:
-/// another identity causes no second watch.
+/// An identity consists of the user agent, an impersonated user, and the field manager of writes. Caches do not depend
+/// on it: another identity causes no second watch.
 ///
 /// ```
 /// use lariat::cache::ClientIdentity;

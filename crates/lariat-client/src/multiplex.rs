@@ -46,7 +46,7 @@ pub enum Http2 {
     Negotiated,
     /// Uses HTTP/2 without negotiation.
     ///
-    /// It is for servers without TLS that are known to support HTTP/2.
+    /// The option is for servers without TLS that are known to support HTTP/2.
     PriorKnowledge,
     /// Uses HTTP/1.1 only, with one connection for each watch.
     Off,

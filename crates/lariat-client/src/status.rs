@@ -37,7 +37,7 @@ pub fn is_too_large(status: &Status) -> bool {
 
 /// Returns the delay that the API server requests in an error.
 ///
-/// It is `retryAfterSeconds` of the `Status` in the error or in one of its sources; `None` if there is none.
+/// The delay is `retryAfterSeconds` of the `Status` in the error or in one of its sources; `None` if there is none.
 ///
 /// ```
 /// # use std::time::Duration;

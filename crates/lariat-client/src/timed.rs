@@ -24,7 +24,7 @@ pub(crate) struct EndlessAnswer {
 
 /// The body of an answer, which may have a deadline.
 ///
-/// It fails at the deadline of [`Answering`](crate::Answering) if it has not ended.
+/// Reading fails at the deadline of [`Answering`](crate::Answering) if it has not ended.
 pub struct AnswerBody {
     body: Body,
     limit: Option<Limit>,

@@ -87,7 +87,7 @@ pub enum Cause {
     },
     /// A handler was registered while the controller was running.
     ///
-    /// It is called for all objects that exist.
+    /// The handler is called for all objects that exist.
     LateHandler {
         /// The handler.
         handler: Arc<str>,

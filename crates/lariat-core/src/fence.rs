@@ -13,7 +13,7 @@ use std::task::Poll;
 pub trait Fence: Send + Sync {
     /// Returns whether a write may be sent now.
     ///
-    /// It compares a clock that goes on while the process is suspended, and does not rely on timers: after a
+    /// The fence compares a clock that goes on while the process is suspended, and does not rely on timers: after a
     /// suspension a timer may fire later than others that are due.
     fn is_open(&self) -> bool;
 

@@ -15,8 +15,8 @@ const WORDS: usize = 4;
 
 /// A position in a JSON text that moves from value to value.
 ///
-/// It finds the boundaries of members, items and values without parsing them, at a fraction of a parser's cost. It
-/// follows the grammar of JSON with three exceptions: strings may contain any bytes except quotes (UTF-8 and control
+/// The cursor finds the boundaries of members, items and values without parsing them, at a fraction of a parser's cost.
+/// It follows the grammar of JSON with three exceptions: strings may contain any bytes except quotes (UTF-8 and control
 /// characters are not checked), `\u` may be followed by any four hexadecimal digits, and values may be nested at most
 /// 128 levels deep. After [`UnexpectedJson`], use a parser to find out what is wrong, if anything.
 ///

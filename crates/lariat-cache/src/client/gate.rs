@@ -34,13 +34,13 @@ use super::pending::PendingWrite;
 pub trait WriteGate: Send + Sync + 'static {
     /// Decides about a write.
     ///
-    /// It is called on the task of the caller, which waits for it, so it must be quick.
+    /// The function is called on the task of the caller, which waits for it, so it must be quick.
     fn admit(&self, write: &PendingWrite<'_>) -> GateDecision;
 
     /// Returns the fence of the write that was just admitted (default: none).
     ///
-    /// It is called on the same task as [`admit`](Self::admit), unless the write is a dry run. The client asks the
-    /// fence right before each attempt and after every wait, and aborts the request when the fence closes.
+    /// The function is called on the same task as [`admit`](Self::admit), unless the write is a dry run. The client
+    /// asks the fence right before each attempt and after every wait, and aborts the request when the fence closes.
     fn fence(&self) -> Option<Box<dyn Fence>> {
         None
     }
@@ -70,7 +70,7 @@ pub enum GateDecision {
 
 /// Receives the result of a write, once.
 ///
-/// It is dropped without a call if the result is unknown: the caller was cancelled, or no answer came.
+/// A receipt is dropped without a call if the result is unknown: the caller was cancelled, or no answer came.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -98,7 +98,7 @@ pub enum GateDecision {
 pub trait WriteReceipt: Send {
     /// Receives the result.
     ///
-    /// It is called on the task of the caller, which waits for it, so it must be quick.
+    /// The function is called on the task of the caller, which waits for it, so it must be quick.
     fn ended(self: Box<Self>, end: &WriteResult<'_>);
 }
 
@@ -116,7 +116,7 @@ pub enum WriteResult<'a> {
         body: Option<&'a [u8]>,
         /// The object before a dry run of an update or patch, as JSON.
         ///
-        /// It is read from the API server just before the dry run. `None` for other writes, if there was no such
+        /// The state is read from the API server just before the dry run. `None` for other writes, if there was no such
         /// object, or if it may not be read.
         before: Option<&'a [u8]>,
         /// Whether the write was sent as a dry run, so that nothing is stored.

@@ -15,7 +15,7 @@ use crate::mapper::{MapperError, Served};
 
 /// The client of one kind.
 ///
-/// It finds the resource that serves the kind by discovery, once, and again if the kind is not served any more.
+/// The handle finds the resource that serves the kind by discovery, once, and again if the kind is not served any more.
 ///
 /// ```no_run
 /// use lariat::Gvk;

@@ -209,7 +209,7 @@ impl Sending {
 
 /// Creates the request that reads the object of an update or patch.
 ///
-/// It has the same identity as the write.
+/// The read has the same identity as the write.
 fn read_of<B>(write: &Write, request: &Request<B>) -> Option<Request<Body>> {
     let changes = matches!(write.verb(), WriteVerb::Update | WriteVerb::Patch);
     let subresource = write.subresource.as_deref();

@@ -130,10 +130,10 @@ impl<'a> PendingWrite<'a> {
 
     /// Returns how many objects the write affects.
     ///
-    /// It is one, or for a collection the number of cached objects with its namespace and labels. A field selector is
-    /// ignored, so fewer objects may be affected. Returns `None` if the cache cannot know: there is none, it has not
-    /// synced or is not up to date, it is restricted to a [selection](crate::Selection) of labels, fields or other
-    /// namespaces, or it reads from a [`Source`](crate::Source) of the caller.
+    /// The number is one, or for a collection the number of cached objects with its namespace and labels. A field
+    /// selector is ignored, so fewer objects may be affected. Returns `None` if the cache cannot know: there is none,
+    /// it has not synced or is not up to date, it is restricted to a [selection](crate::Selection) of labels, fields or
+    /// other namespaces, or it reads from a [`Source`](crate::Source) of the caller.
     #[must_use]
     pub fn objects(&self) -> Option<usize> {
         if self.verb() != WriteVerb::DeleteCollection {

@@ -67,9 +67,9 @@ impl SharedClientFactory {
     /// The timeout is for the whole answer, head and body (default 65 seconds, a little more than the API server's own
     /// timeout; zero means no timeout). Watches, followed logs, and calls into pods have no timeout.
     ///
-    /// It includes retries of refused requests: a 429 with a `Retry-After`, or for reads a 5xx with one, is retried up
-    /// to ten times. A request that is not answered in time fails with [`kube::Error::Service`], and so does one whose
-    /// answer does not end in time; a write may have been carried out nevertheless.
+    /// The timeout includes retries of refused requests: a 429 with a `Retry-After`, or for reads a 5xx with one, is
+    /// retried up to ten times. A request that is not answered in time fails with [`kube::Error::Service`], and so does
+    /// one whose answer does not end in time; a write may have been carried out nevertheless.
     #[must_use]
     pub fn with_answer_timeout(client: Client, answer_timeout: Duration) -> Self {
         Self::counting(CountedClient::new(client), answer_timeout)
@@ -100,8 +100,8 @@ impl SharedClientFactory {
 
     /// Sets a gate that is called before each write through clients of this factory.
     ///
-    /// It applies to all kinds and identities, and to clients that were returned before, but not to those [with a gate
-    /// of their own](Self::client_with_gate). Only the first gate is set; returns whether this is the one. A
+    /// The gate applies to all kinds and identities, and to clients that were returned before, but not to those [with a
+    /// gate of their own](Self::client_with_gate). Only the first gate is set; returns whether this is the one. A
     /// `SharedControllerFactory` sets one, which calls the gates of its handlers.
     pub fn set_gate(&self, gate: Arc<dyn WriteGate>) -> bool {
         self.shared.gate.set(gate).is_ok()
@@ -164,8 +164,8 @@ impl SharedClientFactory {
 
     /// Creates a client for writes under an identity.
     ///
-    /// Each call creates another client, which is a task until its last clone is dropped; the client without an identity
-    /// is shared.
+    /// Each call creates another client, which is a task until its last clone is dropped; the client without an
+    /// identity is shared.
     ///
     /// ```no_run
     /// use lariat::cache::{ClientIdentity, IdentityError, SharedClientFactory};

@@ -317,8 +317,8 @@ impl SharedCacheFactory {
 
     /// Returns the sizes and bounds of long-lived structures other than the objects.
     ///
-    /// It is for checks, and for gauges of long-running programs. Locks are held briefly, and the cost does not grow
-    /// with the number of objects.
+    /// The sizes are for checks, and for gauges of long-running programs. Locks are held briefly, and the cost does not
+    /// grow with the number of objects.
     ///
     /// | `name` | keyed by | bound |
     /// |---|---|---|

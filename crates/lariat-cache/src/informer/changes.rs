@@ -15,10 +15,10 @@ use crate::store::Change;
 
 /// A stream of the changes of a kind, for a reader of any speed.
 ///
-/// It begins with the objects that existed at the time of subscribing. The cache does not wait for the reader: unread
-/// changes are merged per object, so there is at most one for each object (two for an object that was deleted and
-/// created again). An object that was created and deleted before it was read is left out. Nothing else is left out, and
-/// the reader gets the last state of every object. The order between objects is that of their first unread change.
+/// The stream begins with the objects that existed at the time of subscribing. The cache does not wait for the reader:
+/// unread changes are merged per object, so there is at most one for each object (two for an object that was deleted
+/// and created again). An object that was created and deleted before it was read is left out. Nothing else is left out,
+/// and the reader gets the last state of every object. The order between objects is that of their first unread change.
 ///
 /// Dropping the stream ends the subscription; it does not end by itself.
 ///

@@ -205,7 +205,7 @@ impl Core {
 
     /// Waits until the cache can be read: it has synced, or had when stopped.
     pub(crate) async fn readable(&self, read: Content) -> bool {
-        self.settled(|filling| self.is_readable(filling, self.awaited(read)))
+        self.settled(|filling| Self::is_readable(filling, self.awaited(read)))
             .await
     }
 
@@ -215,10 +215,10 @@ impl Core {
     pub(crate) async fn readable_within(&self, read: Content, timeout: Duration) -> Option<bool> {
         // Beforehand: the closure is called under the lock of the progress.
         let awaited = self.awaited(read);
-        let is_readable = || self.is_readable(&self.filling(), awaited);
-        if is_readable() {
+        if Self::is_readable(&self.filling(), awaited) {
             return Some(true);
         }
+        let is_readable = |filling: &Filling| Self::is_readable(filling, awaited);
         let since = self.progress.unreadable_since(is_readable);
         match since.checked_add(timeout) {
             Some(deadline) => time::timeout_at(deadline, self.readable(read)).await.ok(),
@@ -234,9 +234,9 @@ impl Core {
     ///
     /// Handlers that finish during a stop still read their own writes; the next start compares everything with the API
     /// server.
-    fn is_readable(&self, filling: &Filling, awaited: Content) -> bool {
+    fn is_readable(filling: &Filling, awaited: Content) -> bool {
         match filling.phase {
-            Phase::Idle => self.progress.was_filled(),
+            Phase::Idle => filling.was_filled,
             _ => Self::is_synced(filling, awaited),
         }
     }

@@ -120,9 +120,9 @@ impl Informer {
 
     /// Returns the identity under which a later run may use objects saved now.
     ///
-    /// It contains the cluster, the selection, and how objects are changed before they are cached. Returns `None` if a
-    /// later run must list in any case, because the kind is restricted to namespaces, transformed by a function, or
-    /// cached without content; and as long as the cluster is not [known](Self::cluster_is_known).
+    /// The identity contains the cluster, the selection, and how objects are changed before they are cached. Returns
+    /// `None` if a later run must list in any case, because the kind is restricted to namespaces, transformed by a
+    /// function, or cached without content; and as long as the cluster is not [known](Self::cluster_is_known).
     #[must_use]
     pub fn warm_identity(&self) -> Option<WarmIdentity> {
         self.core.warm_identity()
@@ -153,7 +153,7 @@ impl Informer {
 
     /// Declares that content is read, and keeps the content of all objects cached.
     ///
-    /// It is for readers that need the content of every state, also of states that were replaced or deleted, which
+    /// A hold is for readers that need the content of every state, also of states that were replaced or deleted, which
     /// nobody can fetch any more. Relations and [indexes](crate::Cache::add_index) that read content hold it. Until the
     /// hold is dropped, a kind that is stored [on demand](crate::Storage::OnDemand), by its options or because of a
     /// memory budget, is stored [compressed](crate::Storage::Compressed), and a budget makes it no smaller than that. A
@@ -373,10 +373,10 @@ impl Informer {
 
     /// Reads an object from the API server and applies its state to the cache.
     ///
-    /// It is for writes whose answers do not contain the object, such as an eviction: like answers of other writes, the
-    /// state is applied before the watch reports it. An object that does not exist any more is removed. Nothing is
-    /// applied before the first start, nor if a field selector may exclude the object, nor to a kind that is read from
-    /// a [`Source`](crate::Source) of the caller.
+    /// A refresh is for writes whose answers do not contain the object, such as an eviction: like answers of other
+    /// writes, the state is applied before the watch reports it. An object that does not exist any more is removed.
+    /// Nothing is applied before the first start, nor if a field selector may exclude the object, nor to a kind that is
+    /// read from a [`Source`](crate::Source) of the caller.
     ///
     /// ```no_run
     /// use lariat::cache::{Informer, LoadError};

@@ -11,7 +11,6 @@ mod publisher;
 mod segment;
 mod status;
 mod totals;
-mod unreadable;
 mod updates;
 mod user;
 

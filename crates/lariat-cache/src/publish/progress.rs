@@ -1,7 +1,7 @@
 //! The progress of a kind: what its reflectors report, and what its status shows.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use lariat_core::{Gvk, ResourceVersion};
@@ -11,7 +11,6 @@ use tokio::time::Instant;
 
 use super::status::{self, KindStatus, Phase};
 use super::totals::{Totals, Unserved};
-use super::unreadable::UnreadableSince;
 use super::user::Usage;
 use crate::store::Store;
 
@@ -20,15 +19,8 @@ use crate::store::Store;
 pub(crate) struct Progress {
     pub(super) gvk: Gvk,
     usage: Arc<Usage>,
+    /// Locked after the totals.
     filling: watch::Sender<Filling>,
-    /// Whether the cache has ever synced.
-    ///
-    /// Not among the totals, whose lock comes before that of the phase.
-    was_filled: AtomicBool,
-    /// Since when readers have waited.
-    ///
-    /// Its lock comes after that of the totals and before that of the phase.
-    unreadable: UnreadableSince,
     pub(super) totals: Mutex<Totals>,
     /// The bytes of the bodies of answers.
     pub(super) received: AtomicU64,
@@ -43,6 +35,13 @@ pub(crate) struct Filling {
     ///
     /// A synced cache is read again if its content is needed, or not needed any more; its metadata stays current.
     pub(crate) reading_since: Option<Instant>,
+    /// Whether the cache has ever synced.
+    pub(crate) was_filled: bool,
+    /// When a reader first found the cache unreadable, in this run and since it was last synced.
+    ///
+    /// All readers share it. If each waited for the whole timeout, many keys that read a kind which cannot be listed
+    /// would occupy all workers in turn.
+    unreadable_since: Option<Instant>,
 }
 
 impl Filling {
@@ -53,6 +52,9 @@ impl Filling {
             Phase::Idle | Phase::Missing | Phase::Unwatchable => false,
         };
         let since = reads.then(|| self.reading_since.unwrap_or_else(Instant::now));
+        if phase == Phase::Synced {
+            (self.was_filled, self.unreadable_since) = (true, None);
+        }
         (self.phase, self.reading_since) = (phase, since);
     }
 }
@@ -73,8 +75,6 @@ impl Progress {
             gvk,
             usage,
             filling: watch::Sender::default(),
-            was_filled: AtomicBool::new(false),
-            unreadable: UnreadableSince::default(),
             totals: Mutex::default(),
             received: AtomicU64::new(0),
         }
@@ -86,16 +86,8 @@ impl Progress {
 
     /// Publishes a phase; `is_complete` is whether all reflectors have read all objects.
     pub(super) fn publish(&self, phase: Phase, is_complete: bool) {
-        let is_filled = phase == Phase::Synced;
-        if is_filled {
-            self.was_filled.store(true, Ordering::Relaxed);
-        }
-        // Published before the time is reset: a reader in between sees the synced phase, and does not store a time.
         self.filling
             .send_modify(|filling| filling.enter(phase, is_complete));
-        if is_filled {
-            self.unreadable.reset();
-        }
     }
 
     pub(crate) fn phase(&self) -> Phase {
@@ -115,7 +107,8 @@ impl Progress {
     /// Begins a run, and resets how long the kind was missing or not synced.
     pub(crate) fn start(self: &Arc<Self>) {
         self.totals.lock().unserved = None;
-        self.unreadable.reset();
+        self.filling
+            .send_modify(|filling| filling.unreadable_since = None);
         self.begin(0);
     }
 
@@ -199,14 +192,21 @@ impl Progress {
 
     /// Returns whether the cache has ever synced.
     pub(crate) fn was_filled(&self) -> bool {
-        self.was_filled.load(Ordering::Relaxed)
+        self.filling.borrow().was_filled
     }
 
     /// Returns since when readers have found the cache unreadable in this run.
     ///
     /// Returns the present time if it is readable.
-    pub(crate) fn unreadable_since(&self, is_readable: impl FnOnce() -> bool) -> Instant {
-        self.unreadable.get(is_readable)
+    pub(crate) fn unreadable_since(&self, is_readable: impl FnOnce(&Filling) -> bool) -> Instant {
+        let mut since = Instant::now();
+        self.filling.send_if_modified(|filling| {
+            if !is_readable(filling) {
+                since = *filling.unreadable_since.get_or_insert(since);
+            }
+            false
+        });
+        since
     }
 
     /// Returns the namespaces that the cache is used without, because they are forbidden.
@@ -266,7 +266,7 @@ mod tests {
     async fn readers_of_a_cache_that_is_not_filled_share_one_beginning() {
         let gvk = Gvk::new("", "v1", "Secret");
         let progress = Arc::new(Progress::new(gvk, Usage::new(Arc::new(Notify::new()))));
-        let since = || progress.unreadable_since(|| progress.phase() == Phase::Synced);
+        let since = || progress.unreadable_since(|filling| filling.phase == Phase::Synced);
         let begun = since();
         time::advance(SECOND).await;
         assert_eq!(since(), begun);

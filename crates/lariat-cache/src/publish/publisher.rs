@@ -18,8 +18,8 @@ use crate::store::{Age, CachedObject, Change, Content, Delta, Listing, Store};
 
 /// A subscriber to the changes of a kind.
 ///
-/// It receives each change of an object once and in order, beginning with the state at the time of subscribing. Changes
-/// that happen while no watch is open may arrive as one.
+/// A subscriber receives each change of an object once and in order, beginning with the state at the time of
+/// subscribing. Changes that happen while no watch is open may arrive as one.
 ///
 /// The call comes from the reflector or from a task that waits for the answer to a write. It must be quick and must not
 /// wait for other threads: add the keys to a queue. Within it, subscribing to the same kind and ending subscriptions
@@ -49,7 +49,7 @@ pub trait Subscriber: Send + Sync + 'static {
 
     /// Receives an answered write of this process, after its change was published.
     ///
-    /// It is also called if the write changed nothing. It is called on the task that waits for the answer.
+    /// The function is also called if the write changed nothing. It is called on the task that waits for the answer.
     fn wrote(&self, _written: &OwnWrite) {}
 }
 

@@ -18,7 +18,7 @@ pub struct DecodeError {
 
 /// The source of the error, with the object and its fault.
 ///
-/// It is a separate type because wrappers that show an error as their own, such as `#[error(transparent)]` and
+/// The failure is a separate type because wrappers that show an error as their own, such as `#[error(transparent)]` and
 /// `anyhow::Error`, pass on its sources, but not the error itself.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}")]

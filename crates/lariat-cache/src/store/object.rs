@@ -155,7 +155,7 @@ impl CachedObject {
 
     /// Returns the JSON of the object, or of its metadata if only that is cached.
     ///
-    /// It has no `metadata.managedFields`, unless the kind keeps them. Returns `None` only if memory was damaged.
+    /// The JSON has no `metadata.managedFields`, unless the kind keeps them. Returns `None` only if memory was damaged.
     #[must_use]
     pub fn json(&self) -> Option<ObjectJson> {
         self.content.lock().body.json()
@@ -183,7 +183,8 @@ impl CachedObject {
 
     /// Returns the size of this object in memory, in bytes.
     ///
-    /// It includes everything that the object owns on the heap, but not decoded values, which belong to their readers.
+    /// The size includes everything that the object owns on the heap, but not decoded values, which belong to their
+    /// readers.
     #[must_use]
     pub fn bytes(&self) -> usize {
         // An `Arc` has two counters in front.

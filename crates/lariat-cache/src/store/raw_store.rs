@@ -333,8 +333,8 @@ impl Store {
 
     /// Records that a watch of a namespace, or of all, was opened.
     ///
-    /// It may report events that the previous one did not deliver. Returns whether a list is needed instead, because
-    /// an object may exist whose states were dropped.
+    /// The watch may report events that the previous one did not deliver. Returns whether a list is needed instead,
+    /// because an object may exist whose states were dropped.
     #[must_use]
     pub(crate) fn watch_opened(&self, namespace: Option<&str>) -> bool {
         self.kept.writer.lock().watch_opened(namespace)

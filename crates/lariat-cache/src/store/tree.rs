@@ -11,8 +11,8 @@ const LEAF: usize = 128;
 
 /// An ordered map whose clones are snapshots.
 ///
-/// It has two levels: leaves of up to 128 objects, and a list of leaves. A clone shares all of it. A change copies the
-/// list and the leaf that it changes if a snapshot still uses them, and nothing otherwise.
+/// The tree has two levels: leaves of up to 128 objects, and a list of leaves. A clone shares all of it. A change
+/// copies the list and the leaf that it changes if a snapshot still uses them, and nothing otherwise.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tree {
     leaves: Arc<Vec<Leaf>>,
@@ -29,7 +29,7 @@ struct Leaf {
 
 /// A snapshot of a kind's objects; a clone is the same snapshot.
 ///
-/// It costs nothing until objects change, and then the memory of what has changed since.
+/// A snapshot costs nothing until objects change, and then the memory of what has changed since.
 ///
 /// ```
 /// use lariat::{Cache, Metadata};

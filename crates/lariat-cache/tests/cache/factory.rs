@@ -7,7 +7,6 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, DynamicObject, PostParams};
 use kube::core::GroupVersionKind;
 use lariat_cache::{MissingKind, Phase, SharedCacheFactory};
-use lariat_cluster::faults::{Action, Rule};
 use lariat_core::{Gvk, ResourceKind, Scope};
 use serde_json::json;
 use tokio::time::{self, Instant};

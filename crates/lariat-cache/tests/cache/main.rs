@@ -3,20 +3,12 @@
 mod bench;
 mod script;
 
-// Of the client's tests.
-#[path = "../../../lariat-client/tests/client/dark.rs"]
-mod dark;
-#[path = "../../../lariat-client/tests/client/server.rs"]
-#[allow(dead_code, reason = "the client's tests use all of it")]
-mod server;
-
 mod answers;
 mod bounds;
 mod budget;
 mod changed_fields;
 mod chaos;
 mod compression;
-mod connections;
 mod content;
 mod content_filter;
 mod content_filter_bench;

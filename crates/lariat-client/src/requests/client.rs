@@ -48,7 +48,7 @@ impl CountedClient {
 
     /// Returns a kube client that shares the counters with this one.
     ///
-    /// It needs a task and thus a runtime: outside of one, requests are not counted.
+    /// The client needs a task and thus a runtime: outside of one, requests are not counted.
     #[must_use]
     pub fn to_kube(&self) -> Client {
         if Handle::try_current().is_err() {
@@ -87,8 +87,8 @@ impl CountedClient {
 
     /// Requests a document, and returns it as text.
     ///
-    /// `accept` has the forms that are understood, as in the header `Accept`. The document has at most `limit` bytes and
-    /// arrives within `timeout`.
+    /// `accept` has the forms that are understood, as in the header `Accept`. The document has at most `limit` bytes
+    /// and arrives within `timeout`.
     ///
     /// # Errors
     ///

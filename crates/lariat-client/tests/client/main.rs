@@ -9,6 +9,7 @@ mod credentials_certificates;
 mod credentials_reread;
 #[cfg(unix)]
 mod fences;
+mod informers;
 mod liveness;
 mod proxies;
 mod refusals;

@@ -75,7 +75,7 @@ impl<'a> Scan<'a> {
 
     /// Reads an object within a text, such as an item of a list, and moves past it.
     ///
-    /// It finds what [`new`](Self::new) finds, and checks the syntax of the content as far as a cursor does.
+    /// The scan finds what [`new`](Self::new) finds, and checks the syntax of the content as far as a cursor does.
     ///
     /// # Errors
     ///

@@ -50,7 +50,7 @@ pub type Wrapping<'a, T> = Pin<Box<dyn Future<Output = Result<T, WrapError>> + S
 pub trait KeyWrapper: Send + Sync + 'static {
     /// Returns the id of the key that [`wrap`](Self::wrap) uses.
     ///
-    /// It is stored in plain text beside the wrapped key. When it changes, a keyring should be
+    /// The id is stored in plain text beside the wrapped key. When it changes, a keyring should be
     /// [rewrapped](crate::Keyring::rewrapped).
     fn current(&self) -> KeyId;
 
@@ -59,7 +59,7 @@ pub trait KeyWrapper: Send + Sync + 'static {
 
     /// Decrypts a key, which may have been wrapped with an earlier key.
     ///
-    /// It must reject a changed key with [`WrapError::Rejected`].
+    /// The wrapper must reject a changed key with [`WrapError::Rejected`].
     fn unwrap<'a>(&'a self, wrapped: &'a WrappedKey) -> Wrapping<'a, Zeroizing<[u8; 32]>>;
 }
 

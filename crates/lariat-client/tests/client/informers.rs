@@ -1,4 +1,4 @@
-//! Informers whose connection does not work any more.
+//! Informers of Lariat whose connection does not work any more.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -8,15 +8,21 @@ use futures::StreamExt;
 use http::Response;
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
-use lariat_cache::{InitialList, KindOptions, SharedCacheFactory};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, PostParams};
+use lariat::Gvk;
+use lariat::cache::{InitialList, KindOptions, SharedCacheFactory};
 use lariat_client::Http2;
 use lariat_cluster::Cluster;
 use tokio::time;
 
-use crate::bench::{MINUTE, Writer, config_maps};
+use crate::MINUTE;
 use crate::dark::{Proxy, SILENCE, TEST, pass};
-use crate::script::{event, list_text, object};
 use crate::server::{Answer, Speech, balancer, is_watch, whole};
+
+fn config_maps() -> Gvk {
+    Gvk::new("", "v1", "ConfigMap")
+}
 
 #[tokio::test]
 async fn an_informer_watches_again_when_a_liveness_test_has_failed() {
@@ -29,7 +35,9 @@ async fn an_informer_watches_again_when_a_liveness_test_has_failed() {
     factory.start();
     factory.wait_for_sync(MINUTE).await.unwrap();
     proxy.darken();
-    Writer::new(cluster.client()).create("a").await;
+    let maps: Api<ConfigMap> = Api::namespaced(cluster.client(), "default");
+    let map = serde_json::from_str(r#"{"metadata":{"name":"a"}}"#).unwrap();
+    maps.create(&PostParams::default(), &map).await.unwrap();
     pass(SILENCE).await;
     proxy.until_tested().await;
     proxy.lighten();
@@ -43,36 +51,34 @@ async fn an_informer_watches_again_when_a_liveness_test_has_failed() {
     factory.stop().await;
 }
 
-/// A watch with some lines, which then is silent.
-fn lines(lines: Vec<String>) -> Answer {
-    let frames = lines
-        .into_iter()
-        .map(|line| Ok::<_, Infallible>(Frame::data(Bytes::from(line))));
-    let frames = futures::stream::iter(frames).chain(futures::stream::pending());
+/// A watch with a line, which then is silent.
+fn line(line: &str) -> Answer {
+    let frame = Ok::<_, Infallible>(Frame::data(Bytes::from(format!("{line}\n"))));
+    let frames = futures::stream::iter([frame]).chain(futures::stream::pending());
     Response::new(BodyExt::boxed(StreamBody::new(frames)))
 }
 
 #[tokio::test]
 async fn silent_watch_is_opened_again_on_a_fresh_connection() {
-    let bookmark = |version: u64| {
-        let object = format!(r#"{{"metadata":{{"resourceVersion":"{version}"}}}}"#);
-        format!("{{\"type\":\"BOOKMARK\",\"object\":{object}}}\n")
+    let object = |name: &str, version: u64| {
+        format!(
+            r#"{{"metadata":{{"name":"{name}","uid":"{name}","resourceVersion":"{version}"}}}}"#
+        )
     };
+    let bookmark = r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"10"}}}"#;
+    let added = format!(r#"{{"type":"ADDED","object":{}}}"#, object("b", 11));
+    let list = format!(
+        r#"{{"metadata":{{"resourceVersion":"10"}},"items":[{}]}}"#,
+        object("a", 10)
+    );
     let kinds = r#"{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"configmaps",
         "singularName":"configmap","namespaced":true,"kind":"ConfigMap","verbs":["list","watch"]}]}"#;
     let server = balancer(Speech::Http2(100), move |number, request| {
-        let (path, query) = (
-            request.uri().path(),
-            request.uri().query().unwrap_or_default(),
-        );
-        match (path, number) {
+        match (request.uri().path(), number) {
             ("/api/v1", _) => whole(200, kinds),
-            ("/api/v1/configmaps", 0) if is_watch(request) => lines(vec![bookmark(10)]),
-            ("/api/v1/configmaps", _) if is_watch(request) => lines(vec![event("ADDED", "b", 11)]),
-            ("/api/v1/configmaps", _) if query.starts_with("limit=1&") => {
-                whole(200, &list_text(10, "", &[object("a", 10)]))
-            }
-            ("/api/v1/configmaps", _) => whole(200, &list_text(10, "", &[object("a", 10)])),
+            ("/api/v1/configmaps", 0) if is_watch(request) => line(bookmark),
+            ("/api/v1/configmaps", _) if is_watch(request) => line(&added),
+            ("/api/v1/configmaps", _) => whole(200, &list),
             _ => whole(404, "404 page not found"),
         }
     });
