@@ -241,7 +241,7 @@ impl RestMapper {
         let ask = || {
             let this = self.clone();
             let ask = async move {
-                let paths = Arc::new(this.all().await.unwrap_or_default());
+                let paths = Arc::new(this.all_at_once().await);
                 *this.shared.survey.lock() = Some((Instant::now(), Arc::clone(&paths)));
                 paths
             };

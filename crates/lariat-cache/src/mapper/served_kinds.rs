@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use lariat_core::{Gvk, ResourceKind};
 
-use super::aggregated::{self, Served};
+use super::aggregated::{self, Paths, Served};
 use super::{MapperError, RestMapper, legacy};
 
 /// The kinds that can be listed and watched, each in its group's preferred version.
@@ -22,6 +22,9 @@ pub struct ServedKinds {
     /// The absence of a kind of theirs in `kinds` has no meaning.
     pub unavailable: Vec<String>,
 }
+
+/// The paths of core kinds, and of all others.
+const ROOTS: [&str; 2] = ["/api", "/apis"];
 
 impl RestMapper {
     /// Requests all kinds that the API server serves, without cached results.
@@ -54,9 +57,9 @@ impl RestMapper {
     }
 
     /// Requests the kinds of all groups and versions, by path.
-    pub(super) async fn all(&self) -> Result<aggregated::Paths, MapperError> {
-        let mut all = aggregated::Paths::new();
-        for root in ["/api", "/apis"] {
+    async fn all(&self) -> Result<Paths, MapperError> {
+        let mut all = Paths::new();
+        for root in ROOTS {
             let failed = |source| MapperError::discovery(root, source);
             let text = self.get(root, aggregated::ACCEPTED).await.map_err(failed)?;
             all.extend(match aggregated::served_kinds(&text) {
@@ -70,7 +73,18 @@ impl RestMapper {
         Ok(all)
     }
 
-    async fn ask_each(&self, versions: Vec<String>) -> aggregated::Paths {
+    /// Requests the kinds of all groups in two requests; none if the server has no aggregated discovery.
+    pub(super) async fn all_at_once(&self) -> Paths {
+        let mut all = Paths::new();
+        for root in ROOTS {
+            let text = self.get(root, aggregated::ACCEPTED).await;
+            let paths = text.ok().and_then(|text| aggregated::served_kinds(&text));
+            all.extend(paths.into_iter().flatten());
+        }
+        all
+    }
+
+    async fn ask_each(&self, versions: Vec<String>) -> Paths {
         let mut paths = Vec::new();
         for path in versions {
             let answer = self.get(&path, legacy::ACCEPTED).await.ok();
@@ -99,7 +113,7 @@ impl ServedKinds {
     /// Adds the resources that are served under paths.
     ///
     /// Of several versions of a resource, the first one is used.
-    fn add(&mut self, paths: aggregated::Paths) {
+    fn add(&mut self, paths: Paths) {
         let mut seen = HashSet::new();
         for (path, served) in paths {
             let Some(served) = served else {
