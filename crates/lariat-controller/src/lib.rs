@@ -97,9 +97,7 @@ pub use hot_loop::{HotLoop, HotLoopOptions, HotLoopPattern};
 pub use many::{AllKinds, KindsRegistration};
 pub use panics::log_panics;
 pub use related::{Related, Relation};
-pub use snapshot::{
-    FailingKey, GivenUpKey, InProgress, QueuedKey, QueuedKeys, QueuedLane, WaitsFor,
-};
+pub use snapshot::{FailingKey, GivenUpKey, InProgress, QueuedKey, QueuedKeys, QueuedLane};
 pub use status::{ControllerStatus, FactoryStatus, HandlerStatus};
 pub use totals::CallOutcome;
 pub use unnoticed::unnoticed;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_core::ObjectKey;
-use lariat_queue::{KeyState, Priority};
+use lariat_queue::{KeyState, Priority, WaitsFor};
 
 /// A key that a worker is processing.
 #[derive(Debug, Clone)]
@@ -26,23 +26,21 @@ pub struct QueuedKeys {
     ///
     /// See [`SharedController::queued`](crate::SharedController::queued) for the order.
     pub keys: Vec<QueuedKey>,
-    /// The number of all keys, in the queue and outside it.
-    ///
-    /// A key that waits for several handlers, or is in the queue too, counts each time.
+    /// The number of all keys, including those that were left out.
     pub total: usize,
 }
 
-/// A key that is queued, or waits for handlers outside the queue.
+/// A key in the queue.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct QueuedKey {
     /// The key.
     pub key: ObjectKey,
-    /// Its state in the queue; `None` if it only waits for handlers outside the queue.
-    pub state: Option<KeyState>,
+    /// Its state.
+    pub state: KeyState,
     /// The priority of the due lanes; if none is due, the highest of the others.
     pub priority: Priority,
-    /// How long the key has been due in the queue; zero if it is not.
+    /// How long the key has been due or has waited; zero if it is not due and does not wait.
     pub due_for: Duration,
     /// How long a worker has been processing the key; `None` if none is.
     pub processing_for: Option<Duration>,
@@ -56,38 +54,14 @@ pub struct QueuedKey {
 pub struct QueuedLane {
     /// The handler; `None` for all of them.
     pub handler: Option<Arc<str>>,
-    /// The time until the handler is due; zero if it is due.
+    /// The time until the handler is due; zero if it is due or waits.
     pub due_in: Duration,
     /// How many times in a row the handler has failed for the key.
     ///
     /// For an entry of all handlers, it is the highest number.
     pub failures: u32,
-    /// What the key waits for outside the queue, if it does.
+    /// What the key waits for, if it waits.
     pub waits_for: Option<WaitsFor>,
-}
-
-/// The reason why a key waits outside the queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum WaitsFor {
-    /// The end of the handler's [pause](crate::SharedController::pause).
-    Resume,
-    /// The caches of related kinds, or the content of the object.
-    Caches,
-    /// The end of a call: the handler is at its concurrency limit.
-    Limit,
-}
-
-impl WaitsFor {
-    /// Returns a name in lower case: `resume`, `caches` or `limit`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Resume => "resume",
-            Self::Caches => "caches",
-            Self::Limit => "limit",
-        }
-    }
 }
 
 /// A key that a handler has given up.

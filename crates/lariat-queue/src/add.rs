@@ -28,7 +28,7 @@ use std::time::Duration;
 /// let work = queue.try_get().expect("the key is due");
 /// assert_eq!(work.payload().0, ["created", "updated"]);
 /// ```
-pub trait Payload: Default {
+pub trait Payload: Default + Clone {
     /// Merges the payload of a later add into this one.
     fn merge(&mut self, later: Self);
 }
@@ -105,8 +105,6 @@ pub struct Add<P = ()> {
     pub(crate) after: Duration,
     /// The priority.
     pub(crate) priority: Priority,
-    /// The least number of failures in a row to record for the lanes.
-    pub(crate) failures: u32,
     /// The payload.
     pub(crate) payload: P,
 }
@@ -118,7 +116,6 @@ impl<P: Default> Add<P> {
             lanes: Lanes::ALL,
             after: Duration::ZERO,
             priority: Priority::default(),
-            failures: 0,
             payload: P::default(),
         }
     }
@@ -173,22 +170,6 @@ impl<P> Add<P> {
         Self { priority, ..self }
     }
 
-    /// Sets how many times in a row the lanes have failed (default: 0).
-    ///
-    /// For a caller that remembers failures longer than the queue, which forgets a key when nothing of it is due or
-    /// delayed. The higher of this and the queue's own count is used.
-    ///
-    /// ```
-    /// use lariat::queue::{Add, LaneId, WorkQueue};
-    ///
-    /// let (queue, lane) = (WorkQueue::<&str>::default(), LaneId::new(1));
-    /// queue.add("pod-a", Add::now().lanes(lane).failures(3));
-    /// assert_eq!(queue.failures(&"pod-a", lane), 3);
-    /// ```
-    pub fn failures(self, failures: u32) -> Self {
-        Self { failures, ..self }
-    }
-
     /// Sets the payload (default: [`Default::default`]).
     pub fn payload(self, payload: P) -> Self {
         Self { payload, ..self }
@@ -214,12 +195,6 @@ impl LaneId {
     pub fn new(number: u32) -> Self {
         assert_ne!(number, u32::MAX, "u32::MAX is LaneId::WHOLE");
         Self(number)
-    }
-
-    /// Returns the number; `u32::MAX` for [`WHOLE`](Self::WHOLE).
-    #[must_use]
-    pub fn number(self) -> u32 {
-        self.0
     }
 }
 

@@ -46,7 +46,7 @@ impl<K: Eq + Hash + Clone> WorkQueue<K> {
     }
 }
 
-impl<K: Eq + Hash + Clone + 'static, P: Payload + Clone> Default for WorkQueue<K, P> {
+impl<K: Eq + Hash + Clone + 'static, P: Payload> Default for WorkQueue<K, P> {
     /// Creates a queue with default ageing, lasso's backoff, and no fair queuing.
     fn default() -> Self {
         QueueBuilder::new().build()
@@ -111,7 +111,7 @@ impl<K> QueueBuilder<K> {
 
     /// Creates the queue.
     #[must_use]
-    pub fn build<P: Payload + Clone>(self) -> WorkQueue<K, P>
+    pub fn build<P: Payload>(self) -> WorkQueue<K, P>
     where
         K: Eq + Hash + Clone + 'static,
     {

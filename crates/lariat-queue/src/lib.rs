@@ -17,6 +17,7 @@
 //! - [`Add`] describes an add: the lanes, the delay, the [`Priority`], the payload.
 //! - [`WorkQueue`] is the queue that producers and workers share, [`Work`] a key that a worker is processing.
 //! - [`Verdict`] is the result of a lane, and a [`RateLimiter`] computes the delay of a retry.
+//! - [`WorkQueue::limit`] and [`WorkQueue::close`] let keys wait for a lane, without a worker.
 //! - [`QueueStats`] and [`QueueSnapshot`] show the state of a queue.
 //! - [`QueueCore`] is the state machine below, in which time is a parameter.
 //!
@@ -55,5 +56,5 @@ pub use limiter::{
     controller_runtime_default, lasso_default,
 };
 pub use queue::{Work, WorkQueue};
-pub use queued::{KeyState, QueueSnapshot, QueuedKey, QueuedLane};
+pub use queued::{KeyState, LaneWaits, QueueSnapshot, QueuedKey, QueuedLane, WaitsFor};
 pub use stats::{Histogram, QueueMemory, QueueStats};

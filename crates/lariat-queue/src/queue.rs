@@ -11,8 +11,8 @@ use crate::core::{Item, QueueCore, Verdict};
 use crate::limiter::delay_of;
 use crate::shared::{SharedQueue, Verdicts, Waiting, now, wake_one};
 use crate::{
-    Add, LaneId, Lanes, Payload, Priority, QueueMemory, QueueSnapshot, QueueStats, QueuedKey,
-    RateLimiter,
+    Add, LaneId, LaneWaits, Lanes, Payload, Priority, QueueMemory, QueueSnapshot, QueueStats,
+    QueuedKey, RateLimiter, WaitsFor,
 };
 
 /// A work queue that producers and workers share; clones share one queue.
@@ -37,12 +37,12 @@ use crate::{
 /// assert!(workers.try_get().is_some());
 /// # }
 /// ```
-pub struct WorkQueue<K: Eq + Hash + Clone, P: Payload + Clone = ()> {
+pub struct WorkQueue<K: Eq + Hash + Clone, P: Payload = ()> {
     /// The queue itself.
     shared: Arc<SharedQueue<K, P>>,
 }
 
-impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
+impl<K: Eq + Hash + Clone, P: Payload> WorkQueue<K, P> {
     /// Creates a queue around a core.
     pub(crate) fn from_parts(core: QueueCore<K, P>, limiter: Box<dyn RateLimiter>) -> Self {
         Self {
@@ -264,10 +264,80 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
 
     /// Ends a drain and queues the keys that became due during it, in that order.
     pub fn resume(&self) {
-        self.shared.change(|state, _| state.core.resume());
+        self.shared.change(|state, now| state.core.resume(now));
     }
 
-    /// Refuses further adds and drops delayed keys: client-go's `ShutDown`.
+    /// Sets how many calls of a lane may run at once; zero means one.
+    ///
+    /// Workers ask with [`Work::admit`]. Further keys wait in the queue, in its order: by priority, and groups in turn.
+    /// Low priorities have the share of [`Ageing`](crate::Ageing) from the first turn on, so a key that joins `n` others
+    /// has its turn after at most `share × (n + 1)`. Call it before the first call of the lane.
+    ///
+    /// ```
+    /// use lariat::queue::{Add, LaneId, WaitsFor, WorkQueue};
+    ///
+    /// let (queue, lane) = (WorkQueue::<&str>::default(), LaneId::new(1));
+    /// queue.limit(lane, 1);
+    /// queue.add("pod-a", Add::now());
+    /// queue.add("pod-b", Add::now());
+    /// let (one, other) = (queue.try_get().expect("due"), queue.try_get().expect("due"));
+    /// assert_eq!(one.admit(lane, || ()), None);
+    /// assert_eq!(other.admit(lane, || ()), Some(WaitsFor::Limit));
+    /// other.done();
+    /// assert_eq!(queue.waits(lane).keys, 1);
+    ///
+    /// queue.leave(lane);
+    /// assert_eq!(*queue.try_get().expect("its turn has come").key(), "pod-b");
+    /// ```
+    pub fn limit(&self, lane: LaneId, most: usize) {
+        self.shared.state.lock().core.limit(lane, most);
+    }
+
+    /// Lets no call of a lane begin until [`open`](Self::open); returns whether that is new.
+    ///
+    /// The keys wait in the queue, without a worker. An admitted call goes on. A lane may be closed for two reasons at
+    /// once; it opens when both have ended.
+    #[allow(
+        clippy::must_use_candidate,
+        reason = "it is called for what it does; the result is for logs"
+    )]
+    pub fn close(&self, lane: LaneId, why: WaitsFor) -> bool {
+        self.shared.state.lock().core.close(lane, why)
+    }
+
+    /// Ends what [`close`](Self::close) began, and makes the waiting keys due.
+    ///
+    /// Returns how many there were, or `None` if the lane was not closed for this reason. During a drain they become due
+    /// at its end.
+    #[allow(
+        clippy::must_use_candidate,
+        reason = "it is called for what it does; the result is for logs"
+    )]
+    pub fn open(&self, lane: LaneId, why: WaitsFor) -> Option<usize> {
+        self.shared
+            .change(|state, now| state.core.open(lane, why, now))
+    }
+
+    /// Ends an admitted call of a lane that has a [`limit`](Self::limit).
+    ///
+    /// The next key in line becomes due.
+    pub fn leave(&self, lane: LaneId) {
+        self.shared.change(|state, now| state.core.leave(lane, now));
+    }
+
+    /// Forgets the limit of a lane and whether it is closed. The keys that wait for it become due.
+    pub fn forget_lane(&self, lane: LaneId) {
+        self.shared
+            .change(|state, now| state.core.forget_lane(lane, now));
+    }
+
+    /// Returns how many keys wait for a lane, and whether it is closed.
+    #[must_use]
+    pub fn waits(&self, lane: LaneId) -> LaneWaits {
+        self.shared.state.lock().core.waits(lane)
+    }
+
+    /// Refuses further adds and drops delayed and waiting keys: client-go's `ShutDown`.
     ///
     /// Workers process the keys that are ready; after that, [`get`](Self::get) returns `None`.
     ///
@@ -368,7 +438,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     /// Returns a copy of up to `limit` keys with their states, for diagnostics.
     ///
     /// Ready keys come first, in the order in which they will be dequeued if no key ages meanwhile. Keys in processing
-    /// follow, then deferred keys, then delayed keys by time.
+    /// follow, then deferred and waiting keys, then delayed keys by time.
     ///
     /// The queue is not changed. The time under its lock depends on `limit`, on the number of keys in processing and,
     /// with fair queuing, on the number of groups. It does not depend on the length of the queue: at most 16,384 ready
@@ -414,7 +484,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     /// assert!(queue.memory().iter().all(|structure| structure.entries <= structure.bound));
     /// ```
     #[must_use]
-    pub fn memory(&self) -> [QueueMemory; 2] {
+    pub fn memory(&self) -> [QueueMemory; 3] {
         self.shared.state.lock().core.memory()
     }
 
@@ -427,7 +497,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     }
 }
 
-impl<K: Eq + Hash + Clone, P: Payload + Clone> Clone for WorkQueue<K, P> {
+impl<K: Eq + Hash + Clone, P: Payload> Clone for WorkQueue<K, P> {
     fn clone(&self) -> Self {
         Self {
             shared: Arc::clone(&self.shared),
@@ -435,7 +505,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Clone for WorkQueue<K, P> {
     }
 }
 
-impl<K: Eq + Hash + Clone, P: Payload + Clone> fmt::Debug for WorkQueue<K, P> {
+impl<K: Eq + Hash + Clone, P: Payload> fmt::Debug for WorkQueue<K, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WorkQueue")
             .field("stats", &self.stats())
@@ -473,14 +543,14 @@ enum Attempt<K, P> {
 /// assert!(queue.try_get().is_some(), "the dropped key is due again");
 /// ```
 #[must_use = "dropping it puts the key back into the queue"]
-pub struct Work<K: Eq + Hash + Clone, P: Payload + Clone = ()> {
+pub struct Work<K: Eq + Hash + Clone, P: Payload = ()> {
     /// The queue that the key is returned to.
     queue: WorkQueue<K, P>,
     /// The dequeued key; `None` only once the work is finished.
     item: Option<Item<K, P>>,
 }
 
-impl<K: Eq + Hash + Clone, P: Payload + Clone> Work<K, P> {
+impl<K: Eq + Hash + Clone, P: Payload> Work<K, P> {
     /// Returns the dequeued key.
     fn item(&self) -> &Item<K, P> {
         self.item.as_ref().expect("`done` consumes the work")
@@ -549,6 +619,31 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Work<K, P> {
         let failures = self.failures(lane).saturating_add(1);
         let mut state = self.queue.shared.state.lock();
         state.limiter.delay(failures, now())
+    }
+
+    /// Admits a call of a lane, or lets the lane wait in the queue; returns what it waits for.
+    ///
+    /// If it waits, do not call it: the lane becomes due again, with `payload`, which is called under the lock of the
+    /// queue and must not use it. Otherwise, and if the lane has a [`limit`](WorkQueue::limit), end the call with
+    /// [`WorkQueue::leave`].
+    #[must_use]
+    pub fn admit(&self, lane: LaneId, payload: impl FnOnce() -> P) -> Option<WaitsFor> {
+        let (item, now) = (self.item(), now());
+        let later = || (item.priority, payload());
+        let mut state = self.queue.shared.state.lock();
+        state.core.admit(item.slot, lane, later, now)
+    }
+
+    /// Closes a lane, and lets it wait; returns whether it was open for this reason.
+    ///
+    /// For a call that was admitted, and finds that it cannot go on before [`WorkQueue::open`].
+    pub fn wait(&self, lane: LaneId, why: WaitsFor, payload: P) -> bool {
+        let (item, now) = (self.item(), now());
+        let mut state = self.queue.shared.state.lock();
+        let is_new = state.core.close(lane, why);
+        let later = (item.priority, payload);
+        state.core.wait(item.slot, lane, later, now);
+        is_new
     }
 
     /// Finishes all lanes of the key and resets their failures.
@@ -659,7 +754,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Work<K, P> {
     }
 }
 
-impl<K: Eq + Hash + Clone, P: Payload + Clone> Drop for Work<K, P> {
+impl<K: Eq + Hash + Clone, P: Payload> Drop for Work<K, P> {
     fn drop(&mut self) {
         if let Some(item) = self.item.take() {
             self.queue.shared.change(|state, now| {
@@ -669,7 +764,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Drop for Work<K, P> {
     }
 }
 
-impl<K: Eq + Hash + Clone + fmt::Debug, P: Payload + Clone> fmt::Debug for Work<K, P> {
+impl<K: Eq + Hash + Clone + fmt::Debug, P: Payload> fmt::Debug for Work<K, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Work")
             .field("key", self.key())

@@ -46,7 +46,7 @@ pub(crate) struct QueueState<K, P> {
     pub(crate) shutdowns: u64,
 }
 
-impl<K: Eq + Hash + Clone, P: Payload + Clone> SharedQueue<K, P> {
+impl<K: Eq + Hash + Clone, P: Payload> SharedQueue<K, P> {
     /// Creates the shared state around a core.
     pub(crate) fn new(core: QueueCore<K, P>, limiter: Box<dyn RateLimiter>) -> Self {
         let hasher = core.hasher().clone();
@@ -112,7 +112,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> SharedQueue<K, P> {
 /// The verdicts on the lanes of a key, usually one or two.
 pub(crate) type Verdicts<P> = SmallVec<[(LaneId, Verdict<P>); 2]>;
 
-impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueState<K, P> {
+impl<K: Eq + Hash + Clone, P: Payload> QueueState<K, P> {
     /// Registers a waiting worker, with the timer if no other owns it for the deadline.
     pub(crate) fn join(&mut self) -> (u32, Option<Instant>) {
         let number = self.waiters.join();
@@ -147,7 +147,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueState<K, P> {
 }
 
 /// Releases the lock and wakes a worker if a key is ready or a deadline unwatched.
-pub(crate) fn wake_one<K: Eq + Hash + Clone, P: Payload + Clone>(
+pub(crate) fn wake_one<K: Eq + Hash + Clone, P: Payload>(
     mut state: MutexGuard<'_, QueueState<K, P>>,
     now: Instant,
 ) {
@@ -178,7 +178,7 @@ pub(crate) fn wake_one<K: Eq + Hash + Clone, P: Payload + Clone>(
 }
 
 /// A registered waiting worker; unregisters when it is dropped.
-pub(crate) struct Waiting<'a, K: Eq + Hash + Clone, P: Payload + Clone> {
+pub(crate) struct Waiting<'a, K: Eq + Hash + Clone, P: Payload> {
     /// The queue.
     shared: &'a SharedQueue<K, P>,
     /// The worker's number in [`Waiters`].
@@ -187,7 +187,7 @@ pub(crate) struct Waiting<'a, K: Eq + Hash + Clone, P: Payload + Clone> {
     has_left: bool,
 }
 
-impl<'a, K: Eq + Hash + Clone, P: Payload + Clone> Waiting<'a, K, P> {
+impl<'a, K: Eq + Hash + Clone, P: Payload> Waiting<'a, K, P> {
     /// Represents a worker that has registered.
     pub(crate) fn new(shared: &'a SharedQueue<K, P>, number: u32) -> Self {
         Self {
@@ -218,7 +218,7 @@ impl<'a, K: Eq + Hash + Clone, P: Payload + Clone> Waiting<'a, K, P> {
     }
 }
 
-impl<K: Eq + Hash + Clone, P: Payload + Clone> Drop for Waiting<'_, K, P> {
+impl<K: Eq + Hash + Clone, P: Payload> Drop for Waiting<'_, K, P> {
     /// Passes the wake-up of a cancelled worker on to another one.
     fn drop(&mut self) {
         if self.has_left {

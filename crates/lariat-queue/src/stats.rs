@@ -35,6 +35,8 @@ pub struct QueueStats {
     pub dequeued: u64,
     /// The number of keys that wait for a delay or for the end of a drain.
     pub delayed: usize,
+    /// The number of keys that wait for lanes that are closed or at their limit, and have nothing else due.
+    pub waiting: usize,
     /// The number of keys in processing.
     pub processing: usize,
     /// The number of keys in processing that were added again meanwhile.
@@ -75,10 +77,12 @@ impl QueueStats {
 ///
 /// | `name` | an entry is | bound |
 /// |---|---|---|
-/// | `queue keys` | a key | keys that are ready, delayed, deferred, or in processing |
+/// | `queue keys` | a key | keys that are ready, waiting, delayed, deferred, or in processing |
 /// | `queue tickets` | a position in the ready queue | twice the ready keys, plus 64 for each priority |
+/// | `keys in line` | a key that waits at a lane's gate | the same; zero while the next one may pass |
 ///
-/// A key is removed together with the failures of its lanes when a worker returns it and no lane is due or delayed.
+/// A key is removed together with the failures of its lanes when a worker returns it and no lane is due, waits or is
+/// delayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueueMemory {
@@ -252,6 +256,7 @@ impl Counters {
             requeues: self.requeues,
             dequeued: self.dequeued,
             delayed: 0,
+            waiting: 0,
             processing: 0,
             dirty: self.dirty,
             unfinished: Duration::ZERO,

@@ -67,7 +67,7 @@ pub(crate) struct Sample {
     pub(crate) held: usize,
     /// Keys dequeued since the controller was made.
     pub(crate) dequeued: u64,
-    /// The number of keys that wait for each handler outside of the queue.
+    /// The number of keys that wait for each handler, without a worker.
     pub(crate) waiting: Vec<(Arc<str>, usize)>,
     /// Keys that are slowed down because they are in a hot loop.
     pub(crate) slowed: BTreeSet<ObjectKey>,

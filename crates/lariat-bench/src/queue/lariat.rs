@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use super::load::{Delayed, Key, TASKS, one_thread as one_thread_runtime, share, two_threads};
 
 /// Gives a key back and gets the next, as a controller's worker does.
-async fn next<P: Payload + Clone>(
+async fn next<P: Payload>(
     queue: &WorkQueue<Key, P>,
     work: Option<Work<Key, P>>,
 ) -> Option<Work<Key, P>> {
@@ -25,7 +25,7 @@ async fn next<P: Payload + Clone>(
 }
 
 /// Adds all keys, then takes and finishes them.
-pub(super) fn one_thread<P: Payload + Clone>(keys: Vec<Key>) -> impl FnOnce() {
+pub(super) fn one_thread<P: Payload>(keys: Vec<Key>) -> impl FnOnce() {
     let runtime = one_thread_runtime();
     move || {
         runtime.block_on(async {
@@ -116,7 +116,7 @@ impl Payload for Causes {
 }
 
 /// Lets keys wait in the queue.
-pub(super) fn wait<P: Payload + Clone>(keys: Vec<Key>) -> WorkQueue<Key, P> {
+pub(super) fn wait<P: Payload>(keys: Vec<Key>) -> WorkQueue<Key, P> {
     let queue = WorkQueue::default();
     for key in keys {
         queue.add(key, Add::now());

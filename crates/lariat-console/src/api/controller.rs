@@ -97,7 +97,7 @@ pub struct Handler {
     pub time: Quantiles,
     /// The times from a change to the call for it.
     pub lag: Quantiles,
-    /// The number of keys that wait for the handler outside the queue.
+    /// The number of keys that wait for the handler, without a worker.
     pub waiting: usize,
     /// The number of keys that the handler fails for, and is called again for.
     pub failing: usize,
@@ -166,7 +166,7 @@ pub struct QueuedKey {
     pub key: String,
     /// The state: `ready`, `delayed`, `processing`, `deferred` or `waiting`.
     ///
-    /// A deferred key waits for the end of a drain, a waiting one outside the queue.
+    /// A deferred key waits for the end of a drain, a waiting one for handlers.
     pub state: String,
     /// The priority of the due handlers: `high`, `normal` or `low`.
     pub priority: String,
@@ -187,7 +187,7 @@ pub struct QueuedLane {
     pub due_in: f64,
     /// How many times in a row the handler has failed for the key.
     pub failures: u32,
-    /// Why the key waits outside the queue: for `resume`, `caches` or `limit`.
+    /// What the key waits for, if it waits: `resume`, `caches` or `limit`.
     ///
     /// That is the end of the handler's pause, caches that sync, or the handler's concurrency limit.
     pub waits_for: Option<String>,

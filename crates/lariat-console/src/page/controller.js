@@ -16,7 +16,7 @@ const HANDLERS = [
   { name: 'p50', title: `The median duration of calls; ${BOUND}`, number: true },
   { name: 'p99', title: `99 of 100 calls are shorter; ${BOUND}`, number: true },
   { name: 'Lag p99', title: `From the change to the call for it; ${BOUND}`, number: true },
-  { name: 'Waiting', title: 'Keys that wait for the handler outside the queue', number: true },
+  { name: 'Waiting', title: 'Keys that wait for the handler, without a worker', number: true },
   { name: 'Calls', number: true },
   { name: 'Failures', title: 'Panics and timeouts included', number: true },
   { name: 'Retries', number: true },

@@ -14,7 +14,7 @@ pub(super) fn in_progress(call: &InProgress) -> api::InProgress {
 
 pub(super) fn queued(queued: &QueuedKey) -> api::QueuedKey {
     // A key without a state is not in the queue, and waits for handlers outside it.
-    let state = queued.state.map_or("waiting", |state| state.as_str());
+    let state = queued.state.as_str();
     api::QueuedKey {
         key: queued.key.to_string(),
         state: state.to_owned(),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures::future::select_all;
 use lariat_cache::{Informer, Phase};
 use lariat_core::Gvk;
+use lariat_queue::WaitsFor;
 use parking_lot::Mutex;
 use tokio::time;
 
@@ -198,13 +199,14 @@ impl Caches {
     /// It never resolves if no handler waits.
     pub(crate) async fn release_held(&self) {
         let lanes = self.lanes.list();
-        let held = lanes.iter().filter(|lane| lane.hold().is_waiting());
+        let waits = |lane: &&Arc<Lane>| self.queue.waits(lane.id()).awaits_caches;
+        let held = lanes.iter().filter(waits);
         let released: Vec<_> = held.map(|lane| Box::pin(self.release(lane))).collect();
         if released.is_empty() {
             return std::future::pending().await;
         }
         // One is enough: the supervisor calls this method again for the others. Dropping their futures loses nothing,
-        // because the keys are kept in `Hold`.
+        // because the keys wait in the queue.
         drop(select_all(released).await);
     }
 
@@ -219,28 +221,26 @@ impl Caches {
 
     /// Allows calls of a handler, and queues the keys that waited for it.
     pub(crate) fn open(&self, lane: &Lane) {
-        for waiting in lane.hold().open() {
-            let (key, add) = waiting.into_add(lane.id());
-            self.queue.add(key, add);
-        }
+        lane.awaited().end();
+        self.queue.open(lane.id(), WaitsFor::Caches);
     }
 
     /// Waits until the related caches of a handler are synced.
     ///
     /// A warning is logged after 30 seconds.
     async fn related_filled(&self, lane: &Arc<Lane>) {
-        while let Some(closed) = lane.hold().closed() {
-            let passed = closed.since.elapsed();
+        while let Some(awaited) = lane.awaited().get() {
+            let passed = awaited.since.elapsed();
             let is_awaited = |read: &Read| match read.informer.status().phase {
                 Phase::Missing | Phase::Unwatchable => passed < MISSING_PATIENCE,
                 _ => !read.is_filled(),
             };
-            let related = self.related_of(&closed.relations);
+            let related = self.related_of(&awaited.numbers);
             let Some(read) = related.into_iter().find(is_awaited) else {
                 return;
             };
-            if passed >= LONG && !closed.is_warned {
-                lane.hold().set_warned();
+            if passed >= LONG && !awaited.is_warned {
+                lane.awaited().set_warned();
                 let error = read.informer.status().last_error;
                 self.warn_of_wait(lane, read.informer.gvk(), error.as_deref());
             }

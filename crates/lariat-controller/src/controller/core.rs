@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use lariat_cache::{CachedObject, Informer, Subscriber};
 use lariat_core::{Cause, Gvk, ObjectKey, TableSize};
 use lariat_lease::Leadership;
-use lariat_queue::{Add, Lanes as Due, Priority};
+use lariat_queue::{Add, Lanes as Due, Priority, WaitsFor};
 use parking_lot::RwLock;
 use tokio::time;
 
@@ -25,7 +25,7 @@ use crate::current::{self, Caller};
 use crate::enqueue::{Enqueue, EnqueueError};
 use crate::failures::KEYS;
 use crate::hot_loop::Detector;
-use crate::lane::{GIVEN_UP, Lane, LaneList, Lanes, Limit, Waiting};
+use crate::lane::{GIVEN_UP, Lane, LaneList, Lanes};
 use crate::payload::{Payload, Queue};
 use crate::status::{ControllerStatus, HandlerStatus};
 
@@ -188,8 +188,11 @@ impl ControllerCore {
         !swept.is_empty()
     }
 
-    /// Counts the calls of removed handlers.
+    /// Forgets the keys that wait for removed handlers, and counts their calls.
     fn left(&self, lanes: &[Arc<Lane>]) {
+        for lane in lanes {
+            self.queue.forget_lane(lane.id());
+        }
         if self.leaving.add(lanes) {
             // Workers take the places of those that are in such calls.
             self.lanes.notify();
@@ -372,30 +375,36 @@ impl ControllerCore {
         }
     }
 
-    /// Releases the place that a handler's limit reserves for a key, if any.
-    pub(super) fn pass(&self, lane: &Lane, key: &ObjectKey) {
-        if let Some(limit) = lane.limit() {
-            limit.pass(key, |next| self.queue_waiting(lane, next));
+    /// Prepares the queue for a handler that is about to be registered.
+    ///
+    /// `unfilled` are the relations whose caches it waits for.
+    pub(super) fn set_gate(&self, lane: &Lane, unfilled: Vec<u64>) {
+        if let Some(most) = lane.limit() {
+            self.queue.limit(lane.id(), most);
+        }
+        if lane.begins_paused() {
+            self.queue.close(lane.id(), WaitsFor::Resume);
+        }
+        if !unfilled.is_empty() {
+            lane.awaited().begin(unfilled);
+            self.queue.close(lane.id(), WaitsFor::Caches);
         }
     }
 
-    /// Queues a key that has waited at a handler's limit.
-    pub(super) fn queue_waiting(&self, lane: &Lane, waiting: Waiting) {
-        let (key, add) = waiting.into_add(lane.id());
-        self.queue.add(key, add);
+    /// Lets no key wait for a handler that was deregistered meanwhile.
+    pub(super) fn forget_if_removed(&self, lane: &Lane) {
+        if lane.is_closed() {
+            self.queue.forget_lane(lane.id());
+        }
     }
 
     /// Ends the pause of a handler and queues its keys; returns whether it was paused.
     pub(crate) fn resume(&self, lane: &Lane) -> bool {
-        let Some(waiting) = lane.hold().resume() else {
+        let Some(keys) = self.queue.open(lane.id(), WaitsFor::Resume) else {
             return false;
         };
-        let (kind, handler, keys) = (self.gvk(), lane.name(), waiting.len());
+        let (kind, handler) = (self.gvk(), lane.name());
         tracing::info!(%kind, %handler, keys, "handler is resumed");
-        add_in_pieces(
-            &self.queue,
-            waiting.into_iter().map(|each| each.into_add(lane.id())),
-        );
         // The supervisor has not waited for the handler's caches during the pause; it has to begin now.
         self.lanes.notify();
         true
@@ -403,8 +412,6 @@ impl ControllerCore {
 
     /// Begins to drain the queue: only keys that are due now are still dequeued.
     pub(crate) fn drain(&self) {
-        // Keys that wait at a handler's limit are due, but outside the queue.
-        self.queue_all_waiting();
         self.is_draining.store(true, Ordering::SeqCst);
         self.queue.drain();
     }
@@ -413,15 +420,6 @@ impl ControllerCore {
     pub(crate) fn end_drain(&self) {
         self.is_draining.store(false, Ordering::SeqCst);
         self.queue.resume();
-    }
-
-    /// Queues the keys that wait at the limits of handlers, for a drain.
-    fn queue_all_waiting(&self) {
-        for lane in self.lanes.list().iter() {
-            for waiting in lane.limit().into_iter().flat_map(Limit::drain) {
-                self.queue_waiting(lane, waiting);
-            }
-        }
     }
 
     /// Returns whether no handler is registered.
@@ -438,14 +436,13 @@ impl ControllerCore {
     /// Returns whether the cache is empty and no key is queued or being processed.
     pub(crate) fn is_idle(&self) -> bool {
         let queue = self.queue.stats();
-        let to_do = queue.depth() + queue.delayed + queue.processing + self.waiting();
+        let to_do = queue.depth() + queue.delayed + queue.processing + queue.waiting;
         !self.has_objects() && to_do == 0
     }
 
-    /// Returns how many keys wait at the limit of a handler or for caches.
+    /// Returns how many keys only wait for handlers.
     pub(crate) fn waiting(&self) -> usize {
-        let lanes = self.lanes.list();
-        lanes.iter().map(|lane| lane.waiting()).sum()
+        self.queue.stats().waiting
     }
 
     /// Returns the keys of the kind that belong to this process.
@@ -485,11 +482,15 @@ impl ControllerCore {
         self.with_keys(lane.status(), &self.lanes.list())
     }
 
-    /// Adds the numbers of failing and given up keys.
+    /// Adds the numbers of waiting, failing and given up keys.
     fn with_keys(&self, mut status: HandlerStatus, lanes: &LaneList) -> HandlerStatus {
         let mut lanes = lanes.iter();
         let lane = lanes.find(|lane| Arc::ptr_eq(lane.name(), &status.name));
         if let Some(lane) = lane {
+            let waits = self.queue.waits(lane.id());
+            status.waiting = waits.keys;
+            status.waits_for_caches = waits.awaits_caches;
+            status.is_paused = waits.is_paused;
             status.failing = self.failing(lane).len();
             status.given_up = self.given_up(lane).len();
         }
@@ -539,8 +540,6 @@ impl ControllerCore {
             ("failing keys", failing),
             ("given up keys", given_up),
             ("suspects", self.detector.table_sizes()),
-            ("keys in line", sum(lanes.iter().map(|lane| lane.in_line()))),
-            ("kept places", sum(lanes.iter().map(|lane| lane.kept()))),
             ("relations", (joined, relations)),
             ("owners set aside", aside),
             ("unread related objects", unread),

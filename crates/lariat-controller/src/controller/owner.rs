@@ -31,7 +31,6 @@ use super::resyncs::Resyncs;
 use super::slot::Slot;
 use super::sources::Sources;
 use super::worker::{Stopping, work};
-use crate::lane::Limit;
 use crate::panics;
 
 /// How often a kind that is not served is checked again.
@@ -93,10 +92,6 @@ impl Owner {
         tasks: &TaskTracker,
     ) -> Self {
         let core = Arc::clone(slot.controller());
-        for lane in core.lanes().list().iter() {
-            // The previous stop has left the limits draining.
-            lane.limit().into_iter().for_each(Limit::open);
-        }
         core.begin_run();
         Self {
             // Now, and not by the task: a stop may begin before its first poll, and drains what was opened before.

@@ -1,9 +1,9 @@
 //! One run of a key: calls the handlers that are due, one after the other.
 //!
-//! [`run`] asks for each due lane, in the order of registration: is it paused or waiting for caches, is it slowed in a
-//! hot loop, does its limit admit the call, does this process still lead, is it deregistered? Then [`Runner::call`]
+//! [`run`] asks for each due lane, in the order of registration: is it paused or waiting for caches, does its limit
+//! admit the call, is it slowed in a hot loop, does this process still lead, is it deregistered? Then [`Runner::call`]
 //! reads the newest state and calls the handler. What follows from a call is left to [`Verdicts`], which has the key
-//! and tells the queue. A lane without a verdict either keeps the key itself, outside the queue, or no longer wants it.
+//! and tells the queue. A lane without a verdict either waits in the queue, or no longer wants the key.
 
 use std::cmp::Ordering;
 use std::sync::{Arc, OnceLock};
@@ -12,6 +12,7 @@ use std::time::Duration;
 use lariat_cache::{CachedObject, Informer, LoadError};
 use lariat_core::ObjectKey;
 use lariat_lease::Leadership;
+use lariat_queue::WaitsFor;
 use tokio_util::sync::CancellationToken;
 
 use super::activity::WorkerActivity;
@@ -22,7 +23,7 @@ use super::guard::{Answer, guarded};
 use super::opened::Opened;
 use super::verdict::Verdicts;
 use crate::handler::{Call, CallKind, Decoded};
-use crate::lane::{Admission, Lane, Waiting};
+use crate::lane::Lane;
 use crate::payload::Taken;
 
 /// A worker, as its runs see it.
@@ -69,17 +70,16 @@ pub(super) async fn run(worker: &Worker<'_>, place: &mut Place, work: Taken) -> 
         // again. A lane that was removed is refused by `enter` below.
         if !runner.end.work.lanes().contains(lane.id())
             || runner.leaves(lane, place)
-            || runner.is_held(lane)
-            || runner.slows(lane)
+            || !runner.is_admitted(lane)
         {
             continue;
         }
-        runner.end.log.calls(lane);
-        if !runner.admits(lane).await {
+        // From here on the call counts at the limit; every way out of this iteration must end it.
+        let _admitted = Admitted { lane, core };
+        if runner.slows(lane) {
             continue;
         }
-        // From here on the call holds a place at the limit; every way out of this iteration must release it.
-        let _admitted = Admitted { lane, core };
+        runner.end.log.calls(lane);
         if !core.may_call() {
             // The lease was lost while an earlier handler of this run was called, or the process was suspended. Giving
             // back the whole key drops the verdicts of the handlers before: they are called again by the next leader's
@@ -121,8 +121,8 @@ struct Admitted<'a> {
 
 impl Drop for Admitted<'_> {
     fn drop(&mut self) {
-        if let Some(limit) = self.lane.limit() {
-            limit.leave(|next| self.core.queue_waiting(self.lane, next));
+        if self.lane.limit().is_some() {
+            self.core.queue().leave(self.lane.id());
         }
     }
 }
@@ -138,34 +138,11 @@ struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    /// Returns whether a handler's limit admits the call. If not, the key is in line.
-    async fn admits(&self, lane: &Lane) -> bool {
-        let Some(limit) = lane.limit() else {
-            return true;
-        };
-        let key = self.end.work.key();
-        match limit.admit(key, || self.waiting(lane)) {
-            Admission::Entered => true,
-            Admission::InLine => false,
-            Admission::Wait => {
-                // A drain. Put back into the queue, the key would wait until the next start.
-                limit.enter(key).await;
-                true
-            }
-        }
-    }
-
-    /// Returns whether a handler is paused or waits for related caches. If so, the key is kept for it.
-    fn is_held(&self, lane: &Lane) -> bool {
-        let Some(is_first) = lane.hold().keep_if_closed(|| self.waiting(lane)) else {
-            return false;
-        };
-        if is_first {
-            self.core.lanes().notify();
-        }
-        // A place that a limit reserved for this key before the pause would stay unused during the pause.
-        self.core.pass(lane, self.end.work.key());
-        true
+    /// Returns whether a call of a handler may begin. If not, the key waits for it in the queue.
+    fn is_admitted(&self, lane: &Lane) -> bool {
+        let work = &self.end.work;
+        let payload = || work.payload().for_lane(lane.id());
+        work.admit(lane.id(), payload).is_none()
     }
 
     /// Delays a handler in a hot loop, if its options ask for that; returns whether it does.
@@ -173,7 +150,7 @@ impl Runner<'_> {
         let Some(after) = self.end.log.hot_loop_wait(lane, &self.end.work) else {
             return false;
         };
-        self.postpone(lane, after);
+        self.end.postpone(lane, after);
         true
     }
 
@@ -185,28 +162,11 @@ impl Runner<'_> {
         if self.worker.draining.is_cancelled() || !place.leave_if_surplus() {
             return false;
         }
-        self.postpone(lane, Duration::ZERO);
+        self.end.postpone(lane, Duration::ZERO);
         true
     }
 
-    fn postpone(&mut self, lane: &Lane, after: Duration) {
-        // A place that a limit reserves for this key would stay unused during the delay.
-        self.core.pass(lane, self.end.work.key());
-        self.end.postpone(lane, after);
-    }
-
-    /// Returns the key as it waits for a handler outside the queue.
-    fn waiting(&self, lane: &Lane) -> Waiting {
-        let work = &self.end.work;
-        Waiting {
-            key: work.key().clone(),
-            payload: work.payload().for_lane(lane.id()),
-            priority: work.priority(),
-            failures: work.failures(lane.id()),
-        }
-    }
-
-    /// Calls one handler, or keeps the key for it if it needs content that is being loaded.
+    /// Calls one handler, or lets the key wait for it if it needs content that is being loaded.
     async fn call(&mut self, lane: &Arc<Lane>) {
         let failures = self.end.work.failures(lane.id());
         let began = self.end.log.call_began(lane, failures);
@@ -219,9 +179,12 @@ impl Runner<'_> {
             // The handler's token was cancelled while the object was fetched.
             _ if lane.is_over() => return,
             Ok(Newest::Awaited) => {
-                if lane.hold().keep(self.waiting(lane)) {
+                let work = &self.end.work;
+                let payload = work.payload().for_lane(lane.id());
+                if work.wait(lane.id(), WaitsFor::Caches, payload) {
                     self.core.lanes().notify();
                 }
+                self.core.forget_if_removed(lane);
                 return;
             }
             // A fetched object may be newer than the cached one and have another controlling owner. Then it belongs to

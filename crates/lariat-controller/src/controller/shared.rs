@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use lariat_cache::{Cache, ClientIdentity, IdentityError, KindClient, View};
 use lariat_core::{Gvk, ObjectKey};
+use lariat_queue::WaitsFor;
 
 use super::core::ControllerCore;
 use super::history::RunRecord;
@@ -347,8 +348,8 @@ impl<K: View> SharedController<K> {
     /// Returns the queued keys, with the handlers that are due and the delays.
     ///
     /// The keys are in this order: ready keys as they would be dequeued next; keys that are being processed; keys that
-    /// wait for the end of a drain; delayed keys by time; keys that wait for handlers outside the queue. At most
-    /// `limit` keys are copied. The cost does not grow with the number of queued keys; see
+    /// wait for the end of a drain; keys that wait for handlers; delayed keys by time. At most `limit` keys are copied.
+    /// The cost does not grow with the number of queued keys; see
     /// [`WorkQueue::snapshot`](lariat_queue::WorkQueue::snapshot).
     ///
     /// ```no_run
@@ -439,8 +440,9 @@ impl<K: View> SharedController<K> {
     /// The kind has no handler of this name; the error lists its handlers.
     pub fn pause(&self, handler: &str) -> Result<bool, UnknownHandler> {
         let (core, lane) = self.handler(handler)?;
-        // A call that has passed the check of the hold goes on, and ends as usual.
-        let is_new = lane.hold().pause();
+        // A call that the queue has admitted goes on, and ends as usual.
+        let is_new = core.queue().close(lane.id(), WaitsFor::Resume);
+        core.forget_if_removed(&lane);
         if is_new {
             let kind = core.gvk();
             tracing::info!(%kind, %handler, "handler is paused");

@@ -240,7 +240,7 @@ impl Slot {
         // The handler must not be called before the caches of its relations are synced. Its keys wait from the moment
         // at which a worker can see the lane. (A start waits for all related caches anyway; this is for handlers that
         // are registered while the controller runs.)
-        lane.hold().close(opened.caches().unfilled(&new.name));
+        core.set_gate(&lane, opened.caches().unfilled(&new.name));
         core.lanes().add(&lane);
         drop(registering);
         opened.informer().need::<V>();

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use lariat_cache::CachedObject;
 use lariat_core::{ObjectKey, Uid};
-use lariat_queue::{LaneId, QueuedKey};
+use lariat_queue::{LaneId, QueuedKey, QueuedLane};
 use tokio::time::{self, Instant};
 
 use super::core::ControllerCore;
@@ -56,8 +56,7 @@ impl ControllerCore {
     /// Returns whether a handler still fails for a key: it is to be called again for it, by this process.
     fn still_fails(&self, lane: &Lane, key: &ObjectKey) -> bool {
         let is_own = self.object(key).is_none() || self.is_own(key, None);
-        // Outside the queue first: a key is in both places while it moves.
-        is_own && (lane.waits(key).is_some() || self.is_queued(key, lane.id()))
+        is_own && self.is_queued(key, lane.id())
     }
 
     /// Returns whether a key is being processed, or queued for a lane.
@@ -69,7 +68,11 @@ impl ControllerCore {
     /// Returns whether a key is due for a lane, now or later.
     fn is_due_for(&self, key: &ObjectKey, lane: LaneId) -> bool {
         let queued = self.queue().queued(key);
-        queued.is_some_and(|queued| is_for(&queued, lane))
+        // A key that waits for the lane may wait long, as for the end of a pause.
+        queued.is_some_and(|queued| {
+            let waits = |each: &QueuedLane| each.lane == lane && each.waits_for.is_some();
+            is_for(&queued, lane) && !queued.lanes.iter().any(waits)
+        })
     }
 
     /// Returns a cached object.
@@ -90,9 +93,7 @@ impl ControllerCore {
         let mut failing = Vec::new();
         for (at, lane) in lanes.iter().enumerate() {
             for key in self.failing(lane) {
-                // While a key waits outside the queue, the queue may not have its count.
-                let waiting = lane.waits(&key).map_or(0, |waiting| waiting.failures);
-                let failures = self.queue().failures(&key, lane.id()).max(waiting);
+                let failures = self.queue().failures(&key, lane.id());
                 failing.push((Reverse(failures), at, key));
             }
         }

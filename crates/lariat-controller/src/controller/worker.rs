@@ -89,7 +89,8 @@ pub(super) async fn work(
         }
         let permit = core.own_keys().permit(opened.informer().store(), &work);
         if matches!(permit, KeyPermit::Foreign) {
-            drop_foreign(&core, work);
+            // Nothing is lost: a member enqueues all keys of its share when it gains them.
+            work.done_with([]);
             continue;
         }
         worker.activity.begin(work.key());
@@ -103,7 +104,7 @@ pub(super) async fn work(
             // activity entry stays: the error of the stop names the handler.
             () = stopping.abort.cancelled() => return,
             // The key moves to another member that has waited long enough for this call. Dropped, the key goes back
-            // into the queue; when it is dequeued again, `drop_foreign` removes it.
+            // into the queue; when it is dequeued again, it is dropped.
             () = permit.revoked() => None,
         };
         // Also of a run that gave its key back.
@@ -114,16 +115,6 @@ pub(super) async fn work(
             return;
         }
     }
-}
-
-/// Removes a key that belongs to another member.
-///
-/// Nothing is lost: a member enqueues all keys of its share when it gains them.
-fn drop_foreign(core: &ControllerCore, work: Taken) {
-    for lane in core.lanes().list().iter() {
-        core.pass(lane, work.key());
-    }
-    work.done_with([]);
 }
 
 /// Waits for the next key; none when the queue has drained.

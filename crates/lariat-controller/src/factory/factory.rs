@@ -333,8 +333,7 @@ impl SharedControllerFactory {
     /// | `failing keys` | handler and object key | 4,096 for each handler |
     /// | `given up keys` | handler and object key | 4,096 for each handler |
     /// | `suspects` | object key | 1,024; see [`HotLoopOptions`](crate::HotLoopOptions) |
-    /// | `keys in line` | handler and object key | keys that wait because their handler is at its limit; zero while it is below |
-    /// | `kept places` | handler and object key | the [concurrency](crate::HandlerOptions::concurrency) of the handlers |
+    /// | `keys in line` | handler and object key | keys that wait because their handler is at its limit, paused, or waits for caches; zero if a call may begin |
     /// | `relations` | relation | relations that have not [ended](crate::Related::end) |
     /// | `owners set aside` | object key | for each relation 1,024, or twice the owners that objects name |
     /// | `controllers` | kind | 64, or twice the number of kinds with handlers, relations or handles |

@@ -6,15 +6,14 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use lariat_cache::{CachedObject, Change, ClientIdentity};
-use lariat_core::ObjectKey;
 use lariat_queue::{LaneId, Priority, RateLimiter};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::awaited::Awaited;
 use super::given_up::GivenUp;
-use super::waiting::{Hold, Limit, WaitingKey};
 use crate::failures::Failures;
 use crate::handler::{AnyHandler, Callee, DelayOf, HandlerOptions, KeySource, Resync};
 use crate::status::HandlerStatus;
@@ -26,8 +25,7 @@ pub(crate) struct Lane {
     callee: Arc<Callee>,
     pub(super) options: HandlerOptions,
     limiter: Option<Mutex<Box<dyn RateLimiter>>>,
-    limit: Option<Limit>,
-    hold: Hold,
+    awaited: Awaited,
     failures: Failures,
     given_up: GivenUp,
     in_flight: Arc<InFlight>,
@@ -57,10 +55,6 @@ impl Lane {
         options: HandlerOptions,
         is_optional: bool,
     ) -> Arc<Self> {
-        let hold = Hold::default();
-        if options.is_paused {
-            hold.pause();
-        }
         Arc::new(Self {
             id: LaneId::new(LANES.fetch_add(1, Ordering::Relaxed)),
             is_optional,
@@ -73,9 +67,8 @@ impl Lane {
             }),
             // The options may be the defaults of a kind or a factory; each lane gets a limiter of its own.
             limiter: options.limiter.as_ref().map(|make| Mutex::new(make())),
-            limit: options.concurrency.map(Limit::new),
             options,
-            hold,
+            awaited: Awaited::default(),
             failures: Failures::default(),
             given_up: GivenUp::default(),
             in_flight: Arc::default(),
@@ -106,13 +99,19 @@ impl Lane {
         &self.callee
     }
 
-    pub(crate) fn limit(&self) -> Option<&Limit> {
-        self.limit.as_ref()
+    /// Returns how many calls may run at once, if that is limited.
+    pub(crate) fn limit(&self) -> Option<usize> {
+        self.options.concurrency
     }
 
-    /// Returns the keys that wait for caches, or for the end of a pause.
-    pub(crate) fn hold(&self) -> &Hold {
-        &self.hold
+    /// Returns whether the handler begins with a pause.
+    pub(crate) fn begins_paused(&self) -> bool {
+        self.options.is_paused
+    }
+
+    /// Returns the related caches that the handler waits for.
+    pub(crate) fn awaited(&self) -> &Awaited {
+        &self.awaited
     }
 
     /// Returns the recent failures, and the keys that are retried after them.
@@ -123,35 +122,6 @@ impl Lane {
     /// Returns the keys whose last call failed for good.
     pub(crate) fn given_up(&self) -> &GivenUp {
         &self.given_up
-    }
-
-    /// Returns the first keys that wait for the handler outside the queue.
-    pub(crate) fn first_waiting(&self, limit: usize) -> Vec<WaitingKey> {
-        let mut keys = self.hold.first(limit);
-        let in_line = self.limit.iter().flat_map(|line| line.first(limit));
-        keys.extend(in_line);
-        keys
-    }
-
-    /// Returns a key that waits for the handler outside the queue.
-    pub(crate) fn waits(&self, key: &ObjectKey) -> Option<WaitingKey> {
-        let in_line = || self.limit.as_ref()?.find(key);
-        self.hold.find(key).or_else(in_line)
-    }
-
-    /// Returns how many keys wait for the handler outside the queue.
-    pub(crate) fn waiting(&self) -> usize {
-        self.hold.waiting() + self.limit.as_ref().map_or(0, Limit::waiting)
-    }
-
-    /// Returns how many keys are in line at the handler's limit, and their bound.
-    pub(crate) fn in_line(&self) -> (usize, usize) {
-        self.limit.as_ref().map_or((0, 0), Limit::in_line)
-    }
-
-    /// Returns how many places the limit reserves for keys, and their bound.
-    pub(crate) fn kept(&self) -> (usize, usize) {
-        self.limit.as_ref().map_or((0, 0), Limit::kept)
     }
 
     /// Returns the token that deregisters the handler when it is cancelled.
@@ -180,6 +150,11 @@ impl Lane {
     /// Prevents further calls.
     pub(super) fn close(&self) {
         self.in_flight.close();
+    }
+
+    /// Returns whether the handler is deregistered.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.in_flight.calls.lock().closed
     }
 
     /// Returns the running calls.
@@ -352,12 +327,7 @@ impl Lane {
     }
 
     pub(crate) fn status(&self) -> HandlerStatus {
-        let mut status =
-            HandlerStatus::new(Arc::clone(&self.callee.name), self.totals.lock().clone());
-        status.waiting = self.waiting();
-        status.waits_for_caches = self.hold.closed().is_some();
-        status.is_paused = self.hold.is_paused();
-        status
+        HandlerStatus::new(Arc::clone(&self.callee.name), self.totals.lock().clone())
     }
 }
 

@@ -5,17 +5,15 @@
 //!
 //! 1. `lane` is one lane, and counts its running calls, so that a deregistration can wait for them.
 //! 2. `list` is the list of a kind's lanes, which is replaced as a whole. It decides which lanes a change is for.
-//! 3. `waiting` keeps keys for a lane outside the queue: while the lane is paused, while caches are synced, and while
-//!    its concurrency limit is reached. `line` is the priority queue of such keys.
+//! 3. `awaited` has the related caches that a lane waits for. The keys wait in the queue, as they do while the lane is
+//!    paused or at its concurrency limit.
 //! 4. `given_up` keeps the keys whose last call failed for good.
 
+mod awaited;
 mod given_up;
 mod lane;
-mod line;
 mod list;
-mod waiting;
 
 pub(crate) use given_up::GIVEN_UP;
 pub(crate) use lane::{InFlight, Lane};
 pub(crate) use list::{LaneList, Lanes};
-pub(crate) use waiting::{Admission, Limit, Waiting, WaitingKey};

@@ -63,7 +63,7 @@ pub struct HandlerStatus {
     pub waits_for_caches: bool,
     /// Whether the handler is [paused](crate::SharedController::pause).
     pub is_paused: bool,
-    /// The number of keys that wait for the handler outside the queue.
+    /// The number of keys that wait for the handler, without a worker.
     ///
     /// They wait at its [concurrency](crate::HandlerOptions::concurrency) limit, for caches, for the content of their
     /// objects, or for the end of a pause.

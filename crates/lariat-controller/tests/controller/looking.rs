@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
-use lariat_controller::{Enqueue, HandlerOptions, Outcome, WaitsFor};
-use lariat_queue::KeyState;
+use lariat_controller::{Enqueue, HandlerOptions, Outcome};
+use lariat_queue::{KeyState, WaitsFor};
 use tokio::time;
 
 use crate::bench::{Bench, SECOND, key, settle};
@@ -42,7 +42,7 @@ async fn running_calls_are_shown_longest_first() {
         .iter()
         .map(|each| (each.key.name(), each.state))
         .collect();
-    let (ready, processing) = (Some(KeyState::Ready), Some(KeyState::Processing));
+    let (ready, processing) = (KeyState::Ready, KeyState::Processing);
     assert_eq!(states, [("c", ready), ("a", processing), ("b", processing)]);
     assert_eq!(queued.keys[0].due_for.as_secs(), 1);
     assert_eq!(queued.keys[0].lanes[0].handler, None, "for all handlers");
@@ -64,7 +64,7 @@ async fn a_delayed_key_is_shown_with_its_handlers() {
     bench.config_maps.enqueue_with(&key("a"), &ask).unwrap();
     time::sleep(10 * SECOND).await;
     let queued = bench.config_maps.queued_key(&key("a")).expect("delayed");
-    assert_eq!(queued.state, Some(KeyState::Delayed));
+    assert_eq!(queued.state, KeyState::Delayed);
     let lanes: Vec<_> = queued
         .lanes
         .iter()
@@ -196,7 +196,7 @@ v1 Secret              idle  objects 0  ready 1  delayed 0  not running"
     assert_eq!(
         bench.status().to_string(),
         "\
-v1 ConfigMap           synced               objects 2  ready 0  delayed 1  busy 0/2
+v1 ConfigMap           synced               objects 2  ready 0  delayed 0  busy 0/2
   copy                                      calls 2  failed 1  failing 1  given up 0  p50 4.0ms  p99 4.0ms
   audit-of-everything  paused, 2 keys wait  calls 0  failed 0  failing 0  given up 0"
     );

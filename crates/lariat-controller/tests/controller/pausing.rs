@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use lariat_controller::{Context, HandlerOptions, Outcome, WaitsFor};
+use lariat_controller::{Context, HandlerOptions, Outcome};
+use lariat_queue::{KeyState, WaitsFor};
 use tokio::sync::Semaphore;
 use tokio::time::{self, Instant};
 
@@ -34,7 +35,7 @@ async fn keys_of_a_paused_handler_wait_and_other_handlers_go_on() {
         (true, false, 2)
     );
     let queued = bench.config_maps.queued_key(&key("a")).expect("it waits");
-    assert_eq!((queued.state, queued.lanes.len()), (None, 1));
+    assert_eq!((queued.state, queued.lanes.len()), (KeyState::Waiting, 1));
     assert_eq!(queued.lanes[0].waits_for, Some(WaitsFor::Resume));
 
     assert!(bench.config_maps.resume("second").unwrap());

@@ -1,39 +1,26 @@
 //! The state of one key (phase, lanes, delays, failures) and of the keys in processing.
 
 use std::collections::BTreeSet;
+use std::hash::Hash;
 use std::time::Duration;
 
 use smallvec::SmallVec;
 
 use super::clock::Stamp;
 use super::delays::Deadline;
+use super::index::Index;
+use super::ready::{Since, Ticket};
 use crate::{Add, LaneId, Lanes, Payload, Priority};
-
-/// A position in the ready queue.
-///
-/// The ticket in an entry's phase is the valid one. All other tickets with the entry's slot are stale and are skipped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Ticket {
-    /// The index of the priority; 0 is the highest.
-    pub(super) level: u8,
-    /// Distinguishes the tickets of one slot and level.
-    pub(super) number: u32,
-}
-
-impl Ticket {
-    /// Returns the level as an index.
-    pub(super) fn level(self) -> usize {
-        self.level.into()
-    }
-}
 
 /// The phase of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Nothing is due. Lanes may be delayed.
+    /// Nothing is due, and no lane waits at its gate. Lanes may be delayed.
     Delayed,
     /// Due, but deferred until the current drain ends.
     Deferred,
+    /// Lanes wait at their gates; no other lane is due.
+    Waiting,
     /// Due and in the ready queue, at this ticket.
     Ready(Ticket),
     /// Being processed by a worker since this time.
@@ -47,7 +34,7 @@ pub(super) struct KeyEntry<P> {
     pub(super) phase: Phase,
     /// The lanes that are due and not dequeued yet: client-go's dirty set.
     ///
-    /// Not empty in `Ready` and `Deferred`, possibly not empty in `Processing`, empty in `Delayed`.
+    /// Not empty in `Ready` and `Deferred`, possibly not empty in `Processing`, empty in `Waiting` and `Delayed`.
     pub(super) dirty: Lanes,
     /// The merged payloads of the dirty lanes.
     pub(super) payload: P,
@@ -62,7 +49,7 @@ pub(super) struct KeyEntry<P> {
     pub(super) in_drain: bool,
     /// Whether the queue was shut down while a worker had the key. Its run is dropped when the worker returns the key.
     pub(super) is_dropped: bool,
-    /// Delays and failures, boxed because most entries have none.
+    /// Delays, waits and failures, boxed because most entries have none.
     extra: Option<Box<Extra<P>>>,
 }
 
@@ -71,8 +58,19 @@ pub(super) struct KeyEntry<P> {
 struct Extra<P> {
     /// The delayed lanes, at most one delay per lane; a dirty lane may be delayed too.
     delayed: SmallVec<[Delayed<P>; 1]>,
+    /// Waits and places at gates, boxed because most delayed keys have none.
+    gates: Option<Box<AtGates<P>>>,
     /// The number of failures in a row, for the lanes that have any.
     failures: SmallVec<[(LaneId, u32); 1]>,
+}
+
+/// What a key has at the gates of lanes.
+#[derive(Debug)]
+struct AtGates<P> {
+    /// The lanes that wait; a waiting lane may be due or delayed too.
+    waiting: Vec<Waiting<P>>,
+    /// The lanes that have a place for their next call.
+    places: Vec<LaneId>,
 }
 
 /// The delay of one lane.
@@ -85,6 +83,21 @@ pub(super) struct Delayed<P> {
     /// The priority with which the lane becomes due.
     pub(super) priority: Priority,
     /// The payload of the add that was delayed.
+    pub(super) payload: P,
+}
+
+/// A lane that waits at its gate.
+#[derive(Debug)]
+pub(super) struct Waiting<P> {
+    /// The lane.
+    pub(super) lane: LaneId,
+    /// The position in the gate's line.
+    pub(super) ticket: Ticket,
+    /// The time since which it waits.
+    pub(super) since: Stamp,
+    /// The priority with which the lane becomes due.
+    pub(super) priority: Priority,
+    /// The payload of its next call.
     pub(super) payload: P,
 }
 
@@ -108,9 +121,9 @@ impl<P: Payload> KeyEntry<P> {
     ///
     /// This is the fast path of [`add`](super::QueueCore::add): it needs no clock, ticket or deadline.
     pub(super) fn covers(&self, add: &Add<P>) -> bool {
-        // A delayed entry has dirty lanes only if user code panicked halfway through an earlier move. Such an entry has
-        // no ticket, so the add must take the slow path, which gives it one.
-        self.phase != Phase::Delayed
+        // A delayed or waiting entry has dirty lanes only if user code panicked halfway through an earlier move. Such an
+        // entry has no ticket, so the add must take the slow path, which gives it one.
+        !matches!(self.phase, Phase::Delayed | Phase::Waiting)
             // A higher priority may move the key up, on the slow path.
             && !self.dirty.is_empty()
             && self.priority >= add.priority
@@ -184,11 +197,53 @@ impl<P: Payload> KeyEntry<P> {
         Some(later)
     }
 
-    /// Removes all delays.
-    pub(super) fn drop_delayed(&mut self) {
+    /// Removes all delays and waits.
+    pub(super) fn drop_later(&mut self) {
         if let Some(extra) = &mut self.extra {
             extra.delayed.clear();
+            extra.gates.iter_mut().for_each(|at| at.waiting.clear());
         }
+    }
+
+    /// Returns the lanes that wait at their gates.
+    pub(super) fn waiting(&self) -> &[Waiting<P>] {
+        let gates = self.extra.as_ref().and_then(|extra| extra.gates.as_ref());
+        gates.map_or(&[], |at| &at.waiting)
+    }
+
+    /// Returns the lanes that wait at their gates, to change them.
+    pub(super) fn waiting_mut(&mut self) -> &mut Vec<Waiting<P>> {
+        &mut self.gates_mut().waiting
+    }
+
+    /// Gives a lane a place at its gate.
+    pub(super) fn give_place(&mut self, lane: LaneId) {
+        self.gates_mut().places.push(lane);
+    }
+
+    /// Takes the place of a lane; returns whether it had one.
+    pub(super) fn take_place(&mut self, lane: LaneId) -> bool {
+        !self.take_places(|each| each == lane).is_empty()
+    }
+
+    /// Takes the places of the chosen lanes.
+    pub(super) fn take_places(&mut self, chosen: impl Fn(LaneId) -> bool) -> Vec<LaneId> {
+        let gates = self.extra.as_mut().and_then(|extra| extra.gates.as_mut());
+        let mut taken = Vec::new();
+        if let Some(at) = gates {
+            (taken, at.places) = at.places.drain(..).partition(|lane| chosen(*lane));
+        }
+        taken
+    }
+
+    /// Takes the places that a run has not used.
+    ///
+    /// A lane that is due again keeps its place. During a drain it does not: the drain may defer its key.
+    pub(super) fn unused_places(&mut self, draining: bool) -> Vec<LaneId> {
+        let dirty = std::mem::replace(&mut self.dirty, Lanes::none());
+        let unused = self.take_places(|lane| draining || !dirty.contains(lane));
+        self.dirty = dirty;
+        unused
     }
 
     /// Returns the earliest deadline that has passed and was not released yet.
@@ -247,15 +302,6 @@ impl<P: Payload> KeyEntry<P> {
         }
     }
 
-    /// Raises the failures of a lane to at least `least`.
-    pub(super) fn count_at_least(&mut self, lane: LaneId, least: u32) {
-        let failures = &mut self.extra_mut().failures;
-        match failures.iter_mut().find(|(known, _)| *known == lane) {
-            Some((_, count)) => *count = least.max(*count),
-            None => failures.push((lane, least)),
-        }
-    }
-
     /// Resets the failures of exactly this lane; [`LaneId::WHOLE`] is a lane here.
     pub(super) fn forget_exactly(&mut self, lane: LaneId) {
         if let Some(extra) = &mut self.extra {
@@ -263,20 +309,40 @@ impl<P: Payload> KeyEntry<P> {
         }
     }
 
-    /// Returns whether the entry can be removed: no lane is due, delayed or in processing.
+    /// Returns whether the entry can be removed: no lane is due, waiting, delayed or in processing.
     pub(super) fn is_idle(&self) -> bool {
-        // Callers check `dirty` first. An entry in `Delayed` is neither ready nor deferred nor in processing.
+        // Callers check `dirty` first. An entry in `Delayed` is in none of the other phases.
         self.phase == Phase::Delayed && !self.has_delays()
     }
 
-    /// Returns the delays and failures, allocated on first use.
+    /// Returns waits and places, allocated on first use.
+    fn gates_mut(&mut self) -> &mut AtGates<P> {
+        let gates = &mut self.extra_mut().gates;
+        gates.get_or_insert_with(|| {
+            Box::new(AtGates {
+                waiting: Vec::new(),
+                places: Vec::new(),
+            })
+        })
+    }
+
+    /// Returns the rarely used part, allocated on first use.
     fn extra_mut(&mut self) -> &mut Extra<P> {
         self.extra.get_or_insert_with(|| {
             Box::new(Extra {
                 delayed: SmallVec::new(),
+                gates: None,
                 failures: SmallVec::new(),
             })
         })
+    }
+}
+
+/// Returns whether tickets in the ready queue are valid.
+pub(super) fn ready_since<K: Eq + Hash, P>(entries: &Index<K, KeyEntry<P>>) -> impl Since + Copy {
+    |slot: u32, ticket: Ticket| {
+        let entry = &entries.get(slot)?.value;
+        (entry.phase == Phase::Ready(ticket)).then_some(entry.since)
     }
 }
 

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use super::clock::Clock;
 use super::delays::Deadlines;
-use super::entry::{Delayed, KeyEntry, Phase, Processing};
+use super::entry::{Delayed, KeyEntry, Phase, Processing, ready_since};
+use super::gate::{Gate, Gates};
 use super::index::{Hashed, Hasher, Index};
 use super::ready::{Ageing, Ready};
 use crate::stats::Counters;
@@ -17,8 +18,9 @@ use crate::{Add, LaneId, Lanes, Payload, Priority, QueueMemory, QueueStats};
 ///
 /// Prefer [`WorkQueue`](crate::WorkQueue), unless you control time yourself, as a test or a simulation does.
 ///
-/// Every key has at most one entry, which is in one of four phases: *ready* (queued), *processing* (dequeued by a
-/// worker), *delayed* (nothing is due), or, during a drain, *deferred* (due, but not before the drain ends).
+/// Every key has at most one entry, which is in one of five phases: *ready* (queued), *processing* (dequeued by a
+/// worker), *waiting* (for lanes that are closed or at their limit), *delayed* (nothing is due), or, during a drain,
+/// *deferred* (due, but not before the drain ends).
 ///
 /// Methods that take `now` expect times that do not go backwards. An operation costs amortised constant time, or
 /// logarithmic time if it adds or ends a delay.
@@ -48,6 +50,10 @@ pub struct QueueCore<K, P> {
     pub(super) processing: Processing,
     /// The slots in `Deferred`, in the order in which they became due.
     pub(super) deferred: Vec<u32>,
+    /// The gates of lanes, with the keys that wait at them.
+    pub(super) gates: Gates,
+    /// The number of entries in `Waiting`.
+    pub(super) waiting: usize,
     /// Returns the group of a key; `None` without fair queuing.
     pub(super) group: Option<Group<K>>,
     /// Whether only keys that were due when the drain began are dequeued.
@@ -71,7 +77,7 @@ pub(super) const MOST_RELEASED: usize = 256;
 /// A function that returns the group of a key.
 pub(crate) type Group<K> = Box<dyn Fn(&K) -> u64 + Send + Sync>;
 
-impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
+impl<K: Eq + Hash + Clone, P: Payload> QueueCore<K, P> {
     /// Creates an empty queue that is first in, first out within a priority.
     #[must_use]
     pub fn new(ageing: Ageing) -> Self {
@@ -82,6 +88,8 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             deadlines: Deadlines::default(),
             processing: Processing::default(),
             deferred: Vec::new(),
+            gates: Gates::default(),
+            waiting: 0,
             group: None,
             draining: false,
             shutting_down: false,
@@ -165,7 +173,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         let entry = &mut self.entries[slot].value;
         // The common case, an add that merges with an earlier one, skips the clock, which would cost more than the
         // merge.
-        if add.after.is_zero() && add.failures == 0 && entry.covers(&add) {
+        if add.after.is_zero() && entry.covers(&add) {
             entry.payload.merge(add.payload);
             return None;
         }
@@ -177,11 +185,6 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     /// Applies an add to the entry of its key.
     fn put(&mut self, slot: u32, add: Add<P>, now: Instant) {
         let now = self.clock.stamp(now);
-        if add.failures > 0 {
-            let entry = &mut self.entries[slot].value;
-            let lanes = add.lanes.ids();
-            lanes.for_each(|lane| entry.count_at_least(lane, add.failures));
-        }
         if add.after.is_zero() {
             // Counted before `mark_dirty` makes the lanes dirty: only the first dirty lane starts the waiting time.
             self.note_dirty(slot, now);
@@ -289,7 +292,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         let now = self.clock.stamp(now);
         self.release_at_most(MOST_RELEASED, now);
         // Expired delays were queued above, so they compete by priority with keys that were added without a delay.
-        let slot = self.ready.pop(&self.entries, now)?;
+        let slot = self.ready.pop(ready_since(&self.entries), now)?;
         let slotted = &mut self.entries[slot];
         let entry = &mut slotted.value;
         // This is the exclusion of workers: `line_up` gives no ticket to an entry in processing, so no other worker
@@ -315,7 +318,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     ///
     /// Lanes without a verdict count as [`Verdict::Done`] but keep their failures. If there are verdicts and none is a
     /// failure, the count of [`add_failed`](Self::add_failed) is reset. A key that became due during the run goes to
-    /// the end of the queue. A key of which nothing is due or delayed is removed, with its failures.
+    /// the end of the queue. A key of which nothing is due, waits or is delayed is removed, with its failures.
     ///
     /// `slot` and `priority` are those of the [`Item`].
     ///
@@ -349,7 +352,9 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             self.entries[slot].value.forget_exactly(LaneId::WHOLE);
         }
         self.entries[slot].value.payload.merge(meanwhile);
+        let unused = self.entries[slot].value.unused_places(self.draining);
         self.settle(slot);
+        self.give_on(unused, now);
     }
 
     /// Returns a key that its worker did not process.
@@ -416,19 +421,27 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     /// Returns the ready keys in the order of the next dequeues, ignoring ageing.
     #[must_use]
     pub fn ready_keys(&self) -> Vec<K> {
-        let slots = self.ready.in_order(&self.entries, usize::MAX);
+        let slots = self.ready.in_order(ready_since(&self.entries), usize::MAX);
         slots.map(|slot| self.entries[slot].key.clone()).collect()
     }
 
     /// Returns the sizes of the queue's structures, at constant cost.
     #[must_use]
-    pub fn memory(&self) -> [QueueMemory; 2] {
+    pub fn memory(&self) -> [QueueMemory; 3] {
         let (ready, processing) = (&self.ready, &self.processing);
-        // A key in none of the first three states is delayed, and every delayed key has a deadline.
-        let keys = ready.len() + processing.count() + self.deferred.len() + self.deadlines.len();
+        // A key in none of the first four states is delayed, and every delayed key has a deadline.
+        let keys = ready.len() + processing.count() + self.waiting + self.deferred.len();
+        let keys = keys + self.deadlines.len();
+        // Keys that wait although a call may begin would be a bug. A bound of zero reveals it. (Lanes that were opened
+        // during a drain let them pass at its end.)
+        let line = |gate: &Gate| gate.line.len();
+        let in_line = self.gates.iter().map(line).sum();
+        let closed = |gate: &&Gate| self.draining || gate.waits_for().is_some();
+        let most_in_line = self.gates.iter().filter(closed).map(line).sum();
         [
             QueueMemory::new("queue keys", self.entries.len(), keys),
             QueueMemory::new("queue tickets", ready.tickets(), ready.most_tickets()),
+            QueueMemory::new("keys in line", in_line, most_in_line),
         ]
     }
 
@@ -441,8 +454,9 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         self.release_at_most(MOST_RELEASED, now);
         let processing = self.processing.count();
         QueueStats {
-            // Whatever is neither ready nor in processing is delayed or deferred.
-            delayed: self.entries.len() - self.ready.len() - processing,
+            // Whatever is in none of these phases is delayed or deferred.
+            delayed: self.entries.len() - self.ready.len() - processing - self.waiting,
+            waiting: self.waiting,
             processing,
             unfinished: self.processing.unfinished(now),
             longest: self.processing.longest(now),

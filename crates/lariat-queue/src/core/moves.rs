@@ -7,13 +7,15 @@
 use std::hash::Hash;
 use std::time::Instant;
 
+use smallvec::SmallVec;
+
 use super::clock::{Clock, Stamp};
 use super::delays::Deadline;
-use super::entry::{Delayed, Phase};
+use super::entry::{Delayed, Phase, ready_since};
 use super::machine::{QueueCore, Verdict, group_of};
 use crate::{LaneId, Lanes, Payload, Priority};
 
-impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
+impl<K: Eq + Hash + Clone, P: Payload> QueueCore<K, P> {
     /// Starts the waiting time of an entry whose first lane is about to become dirty.
     pub(super) fn note_dirty(&mut self, slot: u32, at: Stamp) {
         let entry = &mut self.entries[slot].value;
@@ -32,18 +34,26 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     /// An entry in processing stays there until its worker returns it. During a drain, an entry that became due after
     /// the drain began is deferred.
     pub(super) fn line_up(&mut self, slot: u32) {
+        self.leave_waiting(slot);
         let slotted = &mut self.entries[slot];
         let entry = &mut slotted.value;
         let old = match entry.phase {
-            // Processing: `settle` calls this again when the worker returns the key. Deferred: `resume` does.
-            Phase::Processing(_) | Phase::Deferred => return,
+            // `settle` calls this again when the worker returns the key.
+            Phase::Processing(_) => return,
+            // `resume` calls this again.
+            Phase::Deferred if !entry.in_drain => return,
             // Became due after the drain began, so it is queued by `resume`, in this order.
             Phase::Delayed if self.draining && !entry.in_drain => {
                 entry.phase = Phase::Deferred;
                 self.deferred.push(slot);
                 return;
             }
-            Phase::Delayed => None,
+            // A lane that waited at its limit when the drain began has its turn.
+            Phase::Deferred => {
+                self.deferred.retain(|each| *each != slot);
+                None
+            }
+            Phase::Delayed | Phase::Waiting => None,
             // A lower level is a higher priority. A ready key never moves to a lower priority.
             Phase::Ready(ticket) if ticket.level() > entry.priority.level() => Some(ticket),
             Phase::Ready(_) => return,
@@ -54,7 +64,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             // The old ticket cannot be removed from the middle of its queue. The new ticket in the phase makes it
             // stale, and it is skipped when it reaches the front.
             self.ready.discard(old);
-            self.ready.compact(&self.entries);
+            self.ready.compact(ready_since(&self.entries));
         }
     }
 
@@ -171,15 +181,17 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         }
     }
 
-    /// Queues an entry that its worker returned, leaves it delayed, or removes it.
+    /// Queues an entry that its worker returned, leaves it waiting or delayed, or removes it.
     pub(super) fn settle(&mut self, slot: u32) {
         let entry = &self.entries[slot].value;
         if self.dropping {
             self.entries.remove(slot);
         } else if !entry.dirty.is_empty() {
             self.line_up(slot);
-        // Removing idle entries bounds the memory by the keys that have work. The failures of the key go with it, so a
-        // caller that needs them longer passes them with `Add::failures`.
+        } else if !entry.waiting().is_empty() {
+            self.entries[slot].value.phase = Phase::Waiting;
+            self.waiting += 1;
+        // Removing idle entries bounds the memory by the keys that have work. The failures of the key go with it.
         } else if entry.is_idle() {
             self.entries.remove(slot);
         }
@@ -200,7 +212,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     /// queue.drain(now);
     /// queue.add("a", Add::now(), now);
     /// assert!(queue.get(now).is_none());
-    /// queue.resume();
+    /// queue.resume(now);
     /// assert!(queue.get(now).is_some());
     /// ```
     pub fn drain(&mut self, now: Instant) {
@@ -221,20 +233,25 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     }
 
     /// Ends a drain and queues the keys that became due during it, in that order.
-    pub fn resume(&mut self) {
+    pub fn resume(&mut self, now: Instant) {
         self.draining = false;
         for slot in std::mem::take(&mut self.deferred) {
             // `line_up` decides again, now without a drain.
             self.entries[slot].value.phase = Phase::Delayed;
             self.line_up(slot);
         }
+        let now = self.clock.stamp(now);
+        let lanes: SmallVec<[LaneId; 4]> = self.gates.iter().map(|gate| gate.lane).collect();
+        for lane in lanes {
+            self.let_pass(lane, usize::MAX, now);
+        }
     }
 
     /// Refuses further adds and drops delayed keys: client-go's `ShutDown`.
     ///
-    /// Ready keys can still be dequeued. A drain ends, and keys that it deferred are dropped.
+    /// Ready keys can still be dequeued. A drain ends, and keys that it deferred are dropped, as are lanes that wait.
     pub fn shut_down(&mut self) {
-        self.shut_down_and_drop(|phase| matches!(phase, Phase::Delayed | Phase::Deferred));
+        self.shut_down_and_drop(|phase| !matches!(phase, Phase::Ready(_) | Phase::Processing(_)));
     }
 
     /// Refuses further adds and drops all keys: controller-runtime's `ShutDown`.
@@ -255,15 +272,22 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         self.draining = false;
         self.deadlines.clear();
         self.deferred.clear();
+        self.gates.iter_mut().for_each(|gate| gate.line.clear());
+        self.waiting = 0;
         let slots: Vec<u32> = self.entries.slots().collect();
         for slot in slots {
             let entry = &mut self.entries[slot].value;
-            // client-go's `ShutDown` drops waiting items. Entries that stay lose their delays too: their deadlines were
-            // cleared.
-            entry.drop_delayed();
+            // client-go's `ShutDown` drops waiting items. Entries that stay lose their delays and waits too: their
+            // deadlines and tickets were cleared.
+            entry.drop_later();
             if self.dropping {
                 (entry.dirty, entry.payload) = (Lanes::none(), P::default());
                 entry.is_dropped = true;
+                let places = entry.take_places(|_| true);
+                for gate in &mut self.gates {
+                    let its = places.iter().filter(|lane| **lane == gate.lane);
+                    gate.inside -= its.count();
+                }
             }
             if drops(entry.phase) {
                 self.entries.remove(slot);

@@ -5,7 +5,6 @@
 
 use std::cell::Cell;
 use std::collections::VecDeque;
-use std::hash::Hash;
 use std::iter;
 use std::rc::Rc;
 use std::time::Duration;
@@ -13,8 +12,6 @@ use std::time::Duration;
 use hashbrown::HashMap;
 
 use super::clock::Stamp;
-use super::entry::{KeyEntry, Phase, Ticket};
-use super::index::Index;
 use crate::Priority;
 
 /// The rule that keeps low priorities from starving.
@@ -78,7 +75,28 @@ impl Default for Ageing {
     }
 }
 
-/// The tickets of all ready keys, by priority.
+/// A position in the ready queue.
+///
+/// The ticket in an entry's phase is the valid one. All other tickets with the entry's slot are stale and are skipped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ticket {
+    /// The index of the priority; 0 is the highest.
+    pub(super) level: u8,
+    /// Distinguishes the tickets of one slot and level.
+    pub(super) number: u32,
+}
+
+impl Ticket {
+    /// Returns the level as an index.
+    pub(super) fn level(self) -> usize {
+        self.level.into()
+    }
+}
+
+/// The tickets of keys by priority: of all ready keys, or of those that wait for a lane.
+///
+/// Whether a ticket is valid is asked of `since`: it returns the time since which the key waits, and `None` for a stale
+/// ticket.
 #[derive(Debug)]
 pub(super) struct Ready {
     /// When lower levels are served.
@@ -117,6 +135,12 @@ impl Ready {
         }
     }
 
+    /// Creates the empty line of a lane: with these rules, and low priorities have their share from the first turn on.
+    pub(super) fn of_lane(&self) -> Self {
+        let ageing = Ageing::new(Duration::ZERO, self.ageing.share);
+        Self::new(ageing, matches!(self.levels[0].line, Line::Fair(_)))
+    }
+
     /// Queues a slot and returns its ticket, which the caller stores in the entry.
     pub(super) fn push(&mut self, slot: u32, priority: Priority, group: u64) -> Ticket {
         // The number tells this ticket from stale ones of the same slot and level, which the slot has if its key was
@@ -147,29 +171,25 @@ impl Ready {
     }
 
     /// Removes the next ticket and returns its slot.
-    pub(super) fn pop<K: Eq + Hash, P>(
-        &mut self,
-        entries: &Index<K, KeyEntry<P>>,
-        now: Stamp,
-    ) -> Option<u32> {
+    pub(super) fn pop(&mut self, since: impl Since, now: Stamp) -> Option<u32> {
         // Level 0 is the highest priority.
         let highest = self.levels.iter().position(|level| level.valid > 0)?;
         // Strict priority, except that every `share`-th dequeue goes to an aged level.
-        let level = self.aged_level(highest, entries, now).unwrap_or(highest);
-        let (slot, _) = self.first(level, entries)?;
+        let level = self.aged_level(highest, &since, now).unwrap_or(highest);
+        let (slot, _) = self.first(level, &since)?;
         self.levels[level].line.pop_front(false);
         self.levels[level].valid -= 1;
         // Without this, stale tickets behind the last valid one would stay until the level is used again.
-        self.levels[level].compact(level as u8, entries);
+        self.levels[level].compact(level as u8, &since);
         Some(slot)
     }
 
     /// Returns the ready slots in the order of the next dequeues, ignoring ageing.
     ///
     /// Reads at most `most` tickets, stale ones included. With fair queuing it takes a step per group besides.
-    pub(super) fn in_order<'a, K: Eq + Hash, P>(
+    pub(super) fn in_order<'a>(
         &'a self,
-        entries: &'a Index<K, KeyEntry<P>>,
+        since: impl Since + Copy + 'a,
         most: usize,
     ) -> impl Iterator<Item = u32> + 'a {
         // Shared by the iterators of all levels, so that the bound applies to the whole read.
@@ -179,25 +199,20 @@ impl Ready {
             let left = Rc::clone(&left);
             let is_valid = move |place: TicketPlace| {
                 left.set(left.get().checked_sub(1)?);
-                Some(entry_at(entries, number, place).is_some())
+                Some(since_of(&since, number, place).is_some())
             };
             level.line.in_order(is_valid)
         })
     }
 
     /// Returns the aged level that the next dequeue serves, if its turn has come.
-    fn aged_level<K: Eq + Hash, P>(
-        &mut self,
-        highest: usize,
-        entries: &Index<K, KeyEntry<P>>,
-        now: Stamp,
-    ) -> Option<usize> {
+    fn aged_level(&mut self, highest: usize, since: &impl Since, now: Stamp) -> Option<usize> {
         // The front of a level decides for all of it: the keys behind it are dequeued later in any case.
         let threshold = self.ageing.threshold;
         let aged = (highest + 1..Priority::LEVELS)
-            .filter_map(|level| Some((self.first(level, entries)?.1, level)))
+            .filter_map(|level| Some((self.first(level, since)?.1, level)))
             .filter(|(since, _)| now.since(*since) > threshold)
-            // By the time since which the key is due, so the longest waiting one comes first.
+            // By the time since which the key waits, so the longest waiting one comes first.
             .min();
         // Without an aged key the count starts over. Otherwise dequeues that passed over an earlier aged key would
         // count for the next one.
@@ -214,17 +229,13 @@ impl Ready {
     }
 
     /// Drops stale tickets at the front of a level and returns the first valid one.
-    fn first<K: Eq + Hash, P>(
-        &mut self,
-        level: usize,
-        entries: &Index<K, KeyEntry<P>>,
-    ) -> Option<(u32, Stamp)> {
+    fn first(&mut self, level: usize, since: &impl Since) -> Option<(u32, Stamp)> {
         let line = &mut self.levels[level].line;
         // Stale tickets are removed lazily, here and in `compact`: finding one in the middle of the queue would take
         // linear time.
         while let Some(place) = line.front() {
-            match entry_at(entries, level as u8, place) {
-                Some(entry) => return Some((place.0, entry.since)),
+            match since_of(since, level as u8, place) {
+                Some(since) => return Some((place.0, since)),
                 None => line.pop_front(true),
             }
         }
@@ -232,9 +243,9 @@ impl Ready {
     }
 
     /// Removes the stale tickets of levels in which they are the majority.
-    pub(super) fn compact<K: Eq + Hash, P>(&mut self, entries: &Index<K, KeyEntry<P>>) {
+    pub(super) fn compact(&mut self, since: impl Since) {
         for (number, level) in (0..).zip(&mut self.levels) {
-            level.compact(number, entries);
+            level.compact(number, &since);
         }
     }
 
@@ -267,11 +278,11 @@ impl Ready {
 
 impl Level {
     /// Removes stale tickets if they are the majority.
-    fn compact<K: Eq + Hash, P>(&mut self, number: u8, entries: &Index<K, KeyEntry<P>>) {
+    fn compact(&mut self, number: u8, since: &impl Since) {
         // At least half of the tickets are dropped, which pays for the scan.
         if self.line.len() > most_tickets(self.valid) {
             self.line
-                .retain(|place| entry_at(entries, number, place).is_some());
+                .retain(|place| since_of(since, number, place).is_some());
         }
     }
 }
@@ -281,16 +292,16 @@ fn most_tickets(valid: usize) -> usize {
     2 * valid + 64
 }
 
-/// Returns the entry of a ticket; `None` if the ticket is stale.
-fn entry_at<K: Eq + Hash, P>(
-    entries: &Index<K, KeyEntry<P>>,
-    level: u8,
-    (slot, number): TicketPlace,
-) -> Option<&KeyEntry<P>> {
-    let entry = &entries.get(slot)?.value;
+/// Returns the time since which the key of a ticket waits; `None` if the ticket is stale.
+fn since_of(since: &impl Since, level: u8, (slot, number): TicketPlace) -> Option<Stamp> {
     // The entry names its valid ticket. A ticket of an earlier key in the same slot differs in its number.
-    (entry.phase == Phase::Ready(Ticket { level, number })).then_some(entry)
+    since(slot, Ticket { level, number })
 }
+
+/// Returns the time since which the key in a slot waits with a ticket; `None` if the ticket is stale.
+pub(super) trait Since: Fn(u32, Ticket) -> Option<Stamp> {}
+
+impl<F: Fn(u32, Ticket) -> Option<Stamp>> Since for F {}
 
 #[cfg(test)]
 impl Ready {

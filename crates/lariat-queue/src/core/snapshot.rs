@@ -5,17 +5,18 @@ use std::time::{Duration, Instant};
 
 use super::clock::Stamp;
 use super::delays::Deadline;
-use super::entry::{KeyEntry, Phase};
+use super::entry::{KeyEntry, Phase, ready_since};
+use super::gate::{Gate, in_line};
 use super::machine::QueueCore;
-use crate::{KeyState, Payload, Priority, QueueSnapshot, QueuedKey, QueuedLane};
+use crate::{KeyState, Payload, Priority, QueueSnapshot, QueuedKey, QueuedLane, WaitsFor};
 
 /// The most tickets, and the most deadlines, that one snapshot reads.
 ///
 /// Reading them takes less than a millisecond, during which the lock is held.
 pub(super) const MOST_LOOKED_AT: usize = 16 * 1024;
 
-impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
-    /// Returns the first keys: ready, then in processing, deferred, and delayed.
+impl<K: Eq + Hash + Clone, P: Payload> QueueCore<K, P> {
+    /// Returns the first keys: ready, then in processing, deferred, waiting, and delayed.
     ///
     /// See [`WorkQueue::snapshot`](crate::WorkQueue::snapshot).
     #[must_use]
@@ -24,9 +25,10 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         let entries = &self.entries;
         let mut slots: Vec<u32> = self
             .ready
-            .in_order(entries, MOST_LOOKED_AT)
+            .in_order(ready_since(entries), MOST_LOOKED_AT)
             .chain(self.processing.slots())
             .chain(self.deferred.iter().copied())
+            .chain(self.waiting_slots())
             .take(limit)
             .collect();
         // A key with several delays has several deadlines; only the earliest counts, so that the key is listed once.
@@ -51,28 +53,72 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         Some(self.seen(slot, self.clock.stamp_of(now)))
     }
 
+    /// Iterates over the slots of the keys that only wait, each once.
+    fn waiting_slots(&self) -> impl Iterator<Item = u32> {
+        let entries = &self.entries;
+        self.gates.iter().flat_map(move |gate| {
+            let lane = gate.lane;
+            // A key that waits for several lanes is listed with the first.
+            let is_first = move |slot: &u32| {
+                let entry = entries.get(*slot).map(|slotted| &slotted.value);
+                entry.is_some_and(|entry| {
+                    let first = entry.waiting().first();
+                    entry.phase == Phase::Waiting && first.is_some_and(|first| first.lane == lane)
+                })
+            };
+            let slots = gate.line.in_order(in_line(entries, lane), MOST_LOOKED_AT);
+            slots.filter(is_first)
+        })
+    }
+
+    /// Returns the lanes of a key that are due, waiting or delayed, soonest first.
+    fn lanes(&self, entry: &KeyEntry<P>, now: Stamp) -> Vec<QueuedLane> {
+        let lane = |lane, due_in, waits_for| QueuedLane {
+            lane,
+            due_in,
+            waits_for,
+        };
+        let due = entry.dirty.ids().map(|id| lane(id, Duration::ZERO, None));
+        let waiting = entry.waiting().iter().map(|waiting| {
+            let gate = self.gates.iter().find(|gate| gate.lane == waiting.lane);
+            let why = gate.and_then(Gate::waits_for).unwrap_or(WaitsFor::Limit);
+            lane(waiting.lane, Duration::ZERO, Some(why))
+        });
+        let delayed = entry.delayed().iter().map(|delayed| {
+            let due_in = delayed.deadline.at.since(now);
+            lane(delayed.lane, due_in, None)
+        });
+        let mut lanes: Vec<QueuedLane> = due.chain(waiting).chain(delayed).collect();
+        // A stable sort: due and waiting lanes stay before delays that have just ended.
+        lanes.sort_by_key(|lane| lane.due_in);
+        lanes
+    }
+
     /// Returns the state of the key in a slot, as users see it.
     fn seen(&self, slot: u32, now: Stamp) -> QueuedKey<K> {
         let slotted = &self.entries[slot];
         let entry = &slotted.value;
-        let lanes = lanes(entry, now);
+        let lanes = self.lanes(entry, now);
         let overdue = overdue(entry, now);
         let since = (!entry.dirty.is_empty()).then_some(entry.since);
+        let waiting = entry.waiting().iter().map(|waiting| waiting.since).min();
         QueuedKey {
             key: slotted.key.clone(),
             state: match entry.phase {
                 Phase::Ready(_) => KeyState::Ready,
                 Phase::Processing(_) => KeyState::Processing,
                 Phase::Deferred => KeyState::Deferred,
+                Phase::Waiting if overdue.is_none() => KeyState::Waiting,
                 // The delay has ended, and the next `get` will notice. A snapshot changes nothing, so it shows the
                 // phase that the key will have then.
-                Phase::Delayed if overdue.is_some() && self.draining => KeyState::Deferred,
-                Phase::Delayed if overdue.is_some() => KeyState::Ready,
-                Phase::Delayed => KeyState::Delayed,
+                _ if overdue.is_some() && self.draining => KeyState::Deferred,
+                _ if overdue.is_some() => KeyState::Ready,
+                _ => KeyState::Delayed,
             },
             priority: priority(entry),
             due_for: since
                 .or(overdue)
+                .or(waiting)
                 .map_or(Duration::ZERO, |since| now.since(since)),
             processing_for: match entry.phase {
                 Phase::Processing(since) => Some(now.since(since)),
@@ -84,11 +130,12 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     }
 }
 
-/// Returns the priority of the due lanes, of the run, or of the delays.
+/// Returns the priority of the due lanes, of the run, or of the waits and delays.
 fn priority<P: Payload>(entry: &KeyEntry<P>) -> Priority {
     if entry.dirty.is_empty() && !matches!(entry.phase, Phase::Processing(_)) {
         let delayed = entry.delayed().iter().map(|delayed| delayed.priority);
-        delayed.max().unwrap_or(entry.priority)
+        let waiting = entry.waiting().iter().map(|waiting| waiting.priority);
+        delayed.chain(waiting).max().unwrap_or(entry.priority)
     } else {
         entry.priority
     }
@@ -98,20 +145,4 @@ fn priority<P: Payload>(entry: &KeyEntry<P>) -> Priority {
 fn overdue<P: Payload>(entry: &KeyEntry<P>, now: Stamp) -> Option<Stamp> {
     let deadlines = entry.delayed().iter().map(|delayed| delayed.deadline.at);
     deadlines.filter(|at| *at <= now).min()
-}
-
-/// Returns the due and the delayed lanes, soonest first.
-fn lanes<P: Payload>(entry: &KeyEntry<P>, now: Stamp) -> Vec<QueuedLane> {
-    let due = entry.dirty.ids().map(|lane| QueuedLane {
-        lane,
-        due_in: Duration::ZERO,
-    });
-    let delayed = entry.delayed().iter().map(|delayed| QueuedLane {
-        lane: delayed.lane,
-        due_in: delayed.deadline.at.since(now),
-    });
-    let mut lanes: Vec<QueuedLane> = due.chain(delayed).collect();
-    // A stable sort: due lanes stay before delays that have just ended.
-    lanes.sort_by_key(|lane| lane.due_in);
-    lanes
 }

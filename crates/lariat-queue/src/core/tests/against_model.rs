@@ -133,7 +133,7 @@ impl Pair {
             }
             ModelStep::Resume => {
                 self.model.resume();
-                self.queue.resume();
+                self.queue.resume(now);
             }
             ModelStep::ShutDown { now: false } => {
                 self.model.shut_down(false);

@@ -27,7 +27,7 @@ fn a_drain_dequeues_what_was_due_before_it_and_the_rest_after_it() {
     assert_eq!(bench.drain(), "ca");
     assert!(bench.queue.is_finished());
 
-    bench.queue.resume();
+    bench.queue.resume(bench.now);
     assert_eq!(bench.drain(), "efbd");
 }
 

@@ -1,5 +1,6 @@
 mod bench;
 
+mod admission;
 mod delays;
 mod lanes;
 mod lifecycle;

@@ -154,6 +154,6 @@ fn a_group_function_that_panics_loses_no_key_however_the_key_gets_in_line() {
     assert_eq!(bench.drain(), "xc", "delayed");
     bench.queue.drain(bench.now);
     bench.add("xd");
-    bench.queue.resume();
+    bench.queue.resume(bench.now);
     assert_eq!(bench.drain(), "xd", "kept aside during a drain");
 }

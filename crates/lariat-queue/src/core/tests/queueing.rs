@@ -185,16 +185,3 @@ fn count_of_limited_requests_ends_with_a_run_in_which_no_lane_fails() {
         assert_eq!(left, expected, "{verdicts:?}");
     }
 }
-
-#[test]
-fn failures_can_be_brought_along() {
-    let mut bench = Bench::new();
-    let brings = |failures| now_add().lanes(lane(1)).failures(failures);
-    for failures in [2, 3, 1] {
-        bench.add_with('a', brings(failures));
-    }
-    let item = bench.get().unwrap();
-    assert_eq!(*item.failures, [(lane(1), 3)]);
-    bench.done_with(&item, &[(lane(1), Verdict::Done)]);
-    assert_eq!(bench.queue.failures(&'a', lane(1)), 0);
-}

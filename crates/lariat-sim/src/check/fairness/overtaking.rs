@@ -21,8 +21,8 @@ use crate::oracle::{Oracle, Past};
 /// the wait of what they overtake.
 ///
 /// While a handler has not been called for a change that was published, at most a quarter of its calls that begin go to
-/// keys that wait only for their first call (`Ageing::default`: every fourth dequeue to an aged key; `lane::line`:
-/// every fourth turn to the oldest). Beyond that quarter come as many as had begun their way before: one for each
+/// keys that wait only for their first call (`Ageing::default`: every fourth dequeue to an aged key; in the line
+/// of a handler every fourth turn). Beyond that quarter come as many as had begun their way before: one for each
 /// worker, one for each place at the limit, and one each for the beginning of the count in the queue and in the line,
 /// and for the key whose place is kept.
 ///
