@@ -187,7 +187,8 @@ impl Definitions {
         let spec = crd.object.get("spec").unwrap_or(&Value::Null);
         // A CRD that was going may be back, with a snapshot that was restored.
         let known = self.served.get(name);
-        let returns = known.is_some_and(|served| served.terminating.load(Ordering::Relaxed));
+        let was_going = known.is_some_and(|served| served.terminating.load(Ordering::Relaxed));
+        let returns = was_going && !crd.stored.is_deleting();
         // A generation does not identify a specification: a snapshot may take it back.
         let is_same = |served: &Served| served.spec == *spec && served.names == *names;
         if !returns && known.is_some_and(is_same) {
@@ -236,18 +237,21 @@ impl Definitions {
             return;
         }
         let name = crd.stored.key().name();
-        // A cluster that starts with a CRD that is going has to serve what it still holds.
+        // As Go's handler of custom resources, which serves the versions that a CRD has now, also while it terminates:
+        // clients need them to remove finalizers. A cluster may also start with a CRD that is going.
         let mut is_unservable = crd.reason("Established") == Some(UNSERVABLE);
-        if crd.condition("Established") == Some("True") && !self.served.contains_key(name) {
-            is_unservable = self.serve(crd, &crd.accepted_names()).is_err();
+        if crd.condition("Established") == Some("True") {
+            let names = self.served.get(name).map(|served| served.names.clone());
+            let names = names.unwrap_or_else(|| crd.accepted_names());
+            is_unservable = self.serve(crd, &names).is_err() && !self.served.contains_key(name);
         }
         if let Some(served) = self.served.get(name) {
             // Set before the sweep, so that no instance is created behind it; see `Write::terminating`.
             served.terminating.store(true, Ordering::Relaxed);
-            if !remove_instances(crd, served.table) {
+            if !remove_instances(crd, served.table, true) {
                 return;
             }
-        } else if is_unservable && !remove_instances(crd, crd.server.store.table(name)) {
+        } else if is_unservable && !remove_instances(crd, crd.server.store.table(name), false) {
             return;
         }
         self.retire(crd.server, name);
@@ -288,7 +292,9 @@ fn withdraw(server: &Server, table: TableId) {
 }
 
 /// Deletes all instances of a kind; returns whether none is left.
-fn remove_instances(crd: &CrdReconcile<'_>, table: TableId) -> bool {
+///
+/// Of a CRD that `can_be_served` and has no served version, instances with finalizers wait until it has one.
+fn remove_instances(crd: &CrdReconcile<'_>, table: TableId, can_be_served: bool) -> bool {
     let catalog = crd.server.kinds.catalog();
     let resource = catalog
         .each_table()
@@ -297,13 +303,15 @@ fn remove_instances(crd: &CrdReconcile<'_>, table: TableId) -> bool {
     let Ok(page) = page else {
         return true;
     };
+    let mut is_held = false;
     for stored in &page.objects {
         match resource {
             Some(resource) if !stored.is_deleting() => {
                 verbs::remove(crd.server, resource, stored, None);
             }
             Some(_) => {}
-            // No version is served, so no client could ever remove a finalizer.
+            None if can_be_served && !finalizers(&stored.object()).is_empty() => is_held = true,
+            // It has no finalizer, or no client could ever remove one.
             None => drop(crd.server.store.commit(Write::new(
                 table,
                 stored.key(),
@@ -313,7 +321,10 @@ fn remove_instances(crd: &CrdReconcile<'_>, table: TableId) -> bool {
         }
     }
     // Instances of a kind that is not served are deleted at once; no change of them would lead to another check.
-    resource.is_none() || page.objects.is_empty()
+    if resource.is_none() {
+        return !is_held;
+    }
+    page.objects.is_empty()
 }
 
 fn established(status: &str, reason: &str, message: &str) -> Value {

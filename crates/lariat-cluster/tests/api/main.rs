@@ -80,6 +80,7 @@ mod storage_limits;
 mod stored_objects;
 mod tables;
 mod tokens;
+mod unserving;
 mod version_defaults;
 mod watches;
 #[cfg(feature = "webhooks")]
