@@ -21,6 +21,7 @@ use super::core::ControllerCore;
 use super::crew::Place;
 use super::guard::{Answer, guarded};
 use super::opened::Opened;
+use super::shards::RunPermit;
 use super::verdict::Verdicts;
 use crate::handler::{Call, CallKind, Decoded};
 use crate::lane::Lane;
@@ -39,7 +40,12 @@ pub(super) struct Worker<'a> {
 /// Calls the handlers that are due for a key; returns the worker's next key.
 ///
 /// A key that was not processed goes back into the queue, with all its lanes.
-pub(super) async fn run(worker: &Worker<'_>, place: &mut Place, work: Taken) -> Option<Taken> {
+pub(super) async fn run(
+    worker: &Worker<'_>,
+    permit: &RunPermit<'_>,
+    place: &mut Place,
+    work: Taken,
+) -> Option<Taken> {
     let core = worker.core;
     let lanes = core.lanes().list();
     if lanes.is_over() {
@@ -57,6 +63,7 @@ pub(super) async fn run(worker: &Worker<'_>, place: &mut Place, work: Taken) -> 
     let mut runner = Runner {
         core,
         worker,
+        permit,
         end: Verdicts::begin(core, &worker.activity, work, due),
         seen: Seen {
             informer: worker.opened.informer(),
@@ -131,6 +138,7 @@ impl Drop for Admitted<'_> {
 struct Runner<'a> {
     core: &'a Arc<ControllerCore>,
     worker: &'a Worker<'a>,
+    permit: &'a RunPermit<'a>,
     /// The key, and what the calls so far have led to.
     end: Verdicts<'a>,
     seen: Seen<'a>,
@@ -187,9 +195,8 @@ impl Runner<'_> {
                 self.core.forget_if_removed(lane);
                 return;
             }
-            // A fetched object may be newer than the cached one and have another controlling owner. Then it belongs to
-            // another member of the ring, which handles it.
-            Ok(Newest::Known(Some(object))) if !self.core.own_keys().hold(&object) => {
+            // It belongs to another member of the ring, which handles it.
+            Ok(Newest::Known(Some(object))) if !self.permit.admits(&object) => {
                 return self.end.done(lane);
             }
             Ok(Newest::Known(object)) => {

@@ -43,13 +43,16 @@ impl OwnKeys {
         OwnObjects::new(&self.gvk, self.shards.as_ref()).hold(object)
     }
 
-    /// Returns whether a dequeued key may be processed.
+    /// Admits a run for a dequeued key; none if the key belongs to another member, or this process is none.
     ///
     /// A key belongs to the member that its object belongs to, in its present or last deleted state. If neither is
     /// known, the name alone decides.
-    pub(super) fn permit(&self, store: &Store, taken: &Taken) -> KeyPermit {
+    pub(super) fn permit(&self, store: &Store, taken: &Taken) -> Option<RunPermit<'_>> {
         let Some(shards) = &self.shards else {
-            return KeyPermit::NotSharded;
+            return Some(RunPermit {
+                gvk: &self.gvk,
+                permit: None,
+            });
         };
         let (gvk, key) = (&self.gvk, taken.key());
         let known = store.get(key);
@@ -58,9 +61,8 @@ impl OwnKeys {
             Some(object) => ShardKey::of_object(gvk, object),
             None => ShardKey::of_key(gvk, key),
         };
-        shards
-            .enter(key)
-            .map_or(KeyPermit::Foreign, KeyPermit::Held)
+        let permit = Some(shards.enter(key)?);
+        Some(RunPermit { gvk, permit })
     }
 }
 
@@ -120,22 +122,28 @@ impl Gain {
     }
 }
 
-/// Whether this process may handle a key.
-pub(super) enum KeyPermit {
-    /// There is no ring.
-    NotSharded,
-    /// It may, until the permit is revoked.
-    Held(Permit),
-    /// The key belongs to another member, or this process is none.
-    Foreign,
+/// The permission of this process to handle a key in one run.
+pub(super) struct RunPermit<'a> {
+    gvk: &'a Gvk,
+    /// None without a ring.
+    permit: Option<Permit>,
 }
 
-impl KeyPermit {
-    /// Waits until the permit is revoked; never without a ring.
+impl RunPermit<'_> {
+    /// Returns whether the run may call a handler with a state of the object.
+    ///
+    /// The state may be newer than the one by which the run was admitted, and have another controlling owner. If that
+    /// is another member's, so is the state; else it is handed over after the run, like the first one.
+    pub(super) fn admits(&self, object: &ObjectMetadata) -> bool {
+        let extend = |permit: &Permit| permit.extend(ShardKey::of_object(self.gvk, object));
+        self.permit.as_ref().is_none_or(extend)
+    }
+
+    /// Waits until the permission is revoked; never without a ring.
     pub(super) async fn revoked(&self) {
-        match self {
-            Self::Held(permit) => permit.revoked().await,
-            Self::NotSharded | Self::Foreign => std::future::pending().await,
+        match &self.permit {
+            Some(permit) => permit.revoked().await,
+            None => std::future::pending().await,
         }
     }
 }

@@ -14,7 +14,6 @@ use super::core::ControllerCore;
 use super::crew::Place;
 use super::opened::Opened;
 use super::run::{Worker, run};
-use super::shards::KeyPermit;
 use crate::payload::Taken;
 
 /// The two stages of a stop.
@@ -87,14 +86,13 @@ pub(super) async fn work(
                 () = time::sleep(FENCED_PAUSE) => continue,
             }
         }
-        let permit = core.own_keys().permit(opened.informer().store(), &work);
-        if matches!(permit, KeyPermit::Foreign) {
+        let Some(permit) = core.own_keys().permit(opened.informer().store(), &work) else {
             // Nothing is lost: a member enqueues all keys of its share when it gains them.
             work.done_with([]);
             continue;
-        }
+        };
         worker.activity.begin(work.key());
-        let run = worker.activity.polling(run(&worker, &mut place, work));
+        let run = worker.activity.polling(run(&worker, &permit, &mut place, work));
         // The run is polled first. One that completes immediately never polls the other futures, which are shared by
         // all workers of all kinds, and whose wakers would contend for a lock. `abort` was checked above.
         next = tokio::select! {

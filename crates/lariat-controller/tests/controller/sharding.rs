@@ -7,12 +7,13 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use lariat_cache::{KindOptions, Storage};
 use lariat_cluster::faults::{Action, After, Rule};
 use lariat_controller::{
-    Context, ControllerOptions, Enqueue, HandlerError, Outcome, RunError, SharedControllerFactory,
+    Context, ControllerOptions, Enqueue, FactoryBuilder, HandlerError, Outcome, RunError,
+    SharedControllerFactory,
 };
 use lariat_core::{Gvk, ObjectKey};
 use lariat_lease::{Lease, ShardKey, Sharding};
 use parking_lot::Mutex;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::bench::{Bench, SECOND, recorder};
@@ -154,13 +155,9 @@ async fn an_object_is_handled_where_its_controller_is() {
     let _replicas = program.started(["one", "two", "three"]).await;
     for number in 0..20 {
         for child in ["a", "b", "c"] {
-            let owner = json!({
-                "apiVersion": "shop.dev/v1", "kind": "Order", "name": format!("order-{number}"),
-                "uid": format!("uid-{number}"), "controller": true,
-            });
-            let name = format!("order-{number}-{child}");
-            let metadata = json!({"name": name, "ownerReferences": [owner]});
-            bench.apply(json!({"metadata": metadata})).await;
+            let owner = format!("order-{number}");
+            let name = format!("{owner}-{child}");
+            bench.apply(controlled(&name, &owner)).await;
         }
     }
     sleep(SECOND).await;
@@ -191,16 +188,8 @@ async fn content_that_is_fetched_is_handled_where_its_controller_is() {
     let bench = Bench::new().await;
     create_many(&bench, 30).await;
     let program = Program::new(&bench.cluster);
-    // From now on the cache of the first replica does not change.
-    let silent = Rule::new(Action::HangWatch(After::Time(6 * SECOND))).verb("watch");
-    let silent = silent.resource("configmaps").client("one");
-    bench.cluster.faults().add(silent);
-    let replicas = ["one", "two"].map(|name| {
-        program.start_with(name, |builder| {
-            let on_demand = KindOptions::default().storage(Storage::OnDemand);
-            builder.caches(|caches| caches.default_options(on_demand))
-        })
-    });
+    silence_watches_of_one(&bench);
+    let replicas = ["one", "two"].map(|name| program.start_with(name, on_demand));
     sleep(7 * SECOND).await;
     let [one, two] = replicas.each_ref().map(|it| {
         let shards = it.factory.shards().expect("it is in a ring");
@@ -223,12 +212,7 @@ async fn content_that_is_fetched_is_handled_where_its_controller_is() {
     assert_eq!(program.ledger.holders()[&key], "one");
 
     program.ledger.clear();
-    let owner = json!({
-        "apiVersion": "shop.dev/v1", "kind": "Order", "name": owner.name(), "uid": "uid",
-        "controller": true,
-    });
-    let metadata = json!({"name": key.name(), "ownerReferences": [owner]});
-    bench.apply(json!({"metadata": metadata})).await;
+    bench.apply(controlled(key.name(), owner.name())).await;
     replicas[0].config_maps.enqueue(&key);
     sleep(SECOND).await;
     let journal = bench.cluster.journal();
@@ -236,6 +220,65 @@ async fn content_that_is_fetched_is_handled_where_its_controller_is() {
     let fetched = fetched.resource("configmaps").name(key.name());
     assert_eq!(fetched.count(), 2, "it was admitted both times");
     assert_eq!(program.ledger.holders(), BTreeMap::from([(key, "two")]));
+}
+
+/// A call for fetched content had the permission for the owner in the cached metadata, so that the key of the owner in
+/// the content was handed over during the call.
+#[tokio::test(start_paused = true)]
+async fn key_of_the_owner_in_fetched_content_moves_after_the_call() {
+    let bench = Bench::new().await;
+    create_many(&bench, WORKERS).await;
+    let program = Program::new(&bench.cluster);
+    silence_watches_of_one(&bench);
+    let one = program.start_with("one", on_demand);
+    sleep(7 * SECOND).await;
+    program.ledger.clear();
+    for number in 0..WORKERS {
+        let name = format!("order-{number}");
+        bench.apply(controlled(&name, &name)).await;
+        let key = ObjectKey::namespaced("default", &name);
+        program.ledger.inner.lock().held.insert(key.clone());
+        one.config_maps.enqueue(&key);
+    }
+    sleep(SECOND).await;
+    assert_eq!(program.ledger.inner.lock().under_way.len(), WORKERS);
+    let two = program.start_with("two", on_demand);
+    sleep(5 * SECOND).await;
+    let share = one.factory.shards().expect("it is in a ring").share();
+    assert_eq!(share.members(), 2);
+    // By the metadata in the cache, no call is for a key that moves any more.
+    let config_maps = Gvk::new("", "v1", "ConfigMap");
+    let stays = |key: &ObjectKey| share.holds(ShardKey::of_key(&config_maps, key));
+    program.ledger.inner.lock().held.retain(stays);
+    sleep(5 * SECOND).await;
+    program.ledger.counts();
+    program.ledger.inner.lock().held.clear();
+    sleep(5 * SECOND).await;
+    assert!(two.is_member());
+    let counts = program.ledger.counts();
+    let by_two = counts.keys().filter(|(_, by)| *by == "two").count();
+    assert!(by_two > 0, "{counts:?}");
+}
+
+/// Returns a ConfigMap that an Order controls.
+fn controlled(name: &str, order: &str) -> Value {
+    let owner = json!({
+        "apiVersion": "shop.dev/v1", "kind": "Order", "name": order, "uid": order, "controller": true,
+    });
+    json!({"metadata": {"name": name, "ownerReferences": [owner]}})
+}
+
+/// Keeps changes from the cache of the first replica, which begins now, from six seconds on.
+fn silence_watches_of_one(bench: &Bench) {
+    let silent = Rule::new(Action::HangWatch(After::Time(6 * SECOND))).verb("watch");
+    let silent = silent.resource("configmaps").client("one");
+    bench.cluster.faults().add(silent);
+}
+
+/// Lets caches hold metadata, so that content is fetched.
+fn on_demand(builder: FactoryBuilder) -> FactoryBuilder {
+    let on_demand = KindOptions::default().storage(Storage::OnDemand);
+    builder.caches(|caches| caches.default_options(on_demand))
 }
 
 #[tokio::test(start_paused = true)]

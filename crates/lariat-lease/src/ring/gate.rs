@@ -37,8 +37,10 @@ struct GateState {
     share: Share,
     /// Which running calls may continue.
     allowed: Allowed,
-    /// The number of running calls of each key that has any.
-    under_way: BTreeMap<ShardKey, u32>,
+    /// The keys of each running call, by its number; each has at least one.
+    under_way: BTreeMap<u64, Vec<ShardKey>>,
+    /// The number of calls so far.
+    calls: u64,
     /// The keys that were in the share without a break since each follower has looked.
     kept: BTreeMap<u64, Share>,
     /// The number of followers so far.
@@ -56,14 +58,15 @@ enum Allowed {
 
 /// The permission to handle a key, until it is dropped.
 ///
-/// While it exists, no other member of the ring gets the key. Returned by [`Shards::enter`](crate::Shards::enter).
+/// While it exists, no other member of the ring gets the key, nor those it was [extended](Self::extend) to. Returned by
+/// [`Shards::enter`](crate::Shards::enter).
 #[derive(Debug)]
 #[must_use = "a permit that is dropped permits nothing"]
 pub struct Permit {
     /// The gate.
     inner: Arc<Inner>,
-    /// The key.
-    key: ShardKey,
+    /// The number of the call.
+    call: u64,
 }
 
 impl Gate {
@@ -74,6 +77,7 @@ impl Gate {
                 share: Share::none(),
                 allowed: Allowed::All,
                 under_way: BTreeMap::new(),
+                calls: 0,
                 kept: BTreeMap::new(),
                 followers: 0,
             }),
@@ -148,10 +152,12 @@ impl Gate {
         if !state.share.holds(key) {
             return None;
         }
-        *state.under_way.entry(key).or_default() += 1;
+        state.calls += 1;
+        let call = state.calls;
+        state.under_way.insert(call, vec![key]);
         Some(Permit {
             inner: Arc::clone(&self.inner),
-            key,
+            call,
         })
     }
 
@@ -180,11 +186,41 @@ impl Gate {
 impl GateState {
     /// Returns whether no call for a key outside the share is running.
     fn is_drained(&self) -> bool {
-        self.under_way.keys().all(|key| self.share.holds(*key))
+        self.under_way.keys().all(|call| self.holds_all_of(*call))
+    }
+
+    /// Returns whether the share holds all keys of a running call.
+    fn holds_all_of(&self, call: u64) -> bool {
+        let mut keys = self.under_way.get(&call).into_iter().flatten();
+        keys.all(|key| self.share.holds(*key))
     }
 }
 
 impl Permit {
+    /// Extends the permission to another key, if that belongs to this process too.
+    ///
+    /// The key of an object changes with its controlling owner. Work that was admitted for one state of an object, and
+    /// then finds a later one, needs the permission for that before it goes on.
+    ///
+    /// ```
+    /// use lariat::lease::{Permit, ShardKey};
+    ///
+    /// fn goes_on(permit: &Permit, later: ShardKey) -> bool {
+    ///     permit.extend(later)
+    /// }
+    /// # let _ = goes_on;
+    /// ```
+    #[must_use = "the permission may be refused"]
+    pub fn extend(&self, key: ShardKey) -> bool {
+        let mut state = self.inner.state.lock();
+        let is_held = state.share.holds(key);
+        if is_held && let Some(keys) = state.under_way.get_mut(&self.call) {
+            let is_known = keys.contains(&key);
+            keys.extend((!is_known).then_some(key));
+        }
+        is_held
+    }
+
     /// Waits until the key must be given up because another member waits for it.
     ///
     /// Abort the work and drop the permit then: the hand-over waits for it.
@@ -212,7 +248,7 @@ impl Permit {
             {
                 let state = self.inner.state.lock();
                 // The share is checked too: the key may have come back since the calls were revoked.
-                if state.allowed == Allowed::Share && !state.share.holds(self.key) {
+                if state.allowed == Allowed::Share && !state.holds_all_of(self.call) {
                     return;
                 }
             }
@@ -225,13 +261,8 @@ impl Permit {
 impl Drop for Permit {
     fn drop(&mut self) {
         let mut state = self.inner.state.lock();
-        if let Some(count) = state.under_way.get_mut(&self.key) {
-            *count -= 1;
-            if *count == 0 {
-                state.under_way.remove(&self.key);
-            }
-        }
-        let is_lost = !state.share.holds(self.key);
+        let is_lost = !state.holds_all_of(self.call);
+        state.under_way.remove(&self.call);
         drop(state);
         // Only calls for lost keys are waited for. Without this check every call would wake the member's task.
         if is_lost {
@@ -273,6 +304,27 @@ mod tests {
         assert!(gate.drained().now_or_never().is_none());
         drop(second);
         assert!(gate.drained().now_or_never().is_some());
+    }
+
+    /// A call went on with the key of another controlling owner, and the hand-over of that key did not wait for it.
+    #[test]
+    fn key_that_a_permit_was_extended_to_is_handed_over_after_the_call() {
+        let (gate, both) = (Gate::new(), Share::of("me", ["b"]));
+        let [stays, moves] = [true, false].map(|stays| {
+            let mut found = keys().filter(|key| both.holds(*key) == stays);
+            found.next().expect("there is one")
+        });
+        gate.set(&Share::of("me", []));
+        let permit = gate.enter(stays).expect("it is in the share");
+        assert!(permit.extend(moves));
+        assert!(gate.set(&both));
+        assert!(!gate.is_drained());
+        assert!(!permit.extend(moves) && permit.extend(stays));
+        assert!(permit.revoked().now_or_never().is_none());
+        gate.revoke();
+        assert!(permit.revoked().now_or_never().is_some());
+        drop(permit);
+        assert!(gate.is_drained());
     }
 
     #[tokio::test]
