@@ -22,9 +22,10 @@
 //!
 //! # Modules
 //!
-//! [`RingMember`] runs `term`, which is one membership. `observer` lists and watches the leases, `members` is the state
-//! machine of what was observed, and `lease` sends the requests. [`Share`] assigns keys to members, `gate` admits
-//! calls, and [`Shards`] is what the rest of the program sees.
+//! [`RingMember`] runs `term`, the task of one membership, which carries out what `state` decides: a state machine of
+//! what was observed (`members`), of the own lease and of the hand-over. `observer` lists and watches the leases, and
+//! `lease` sends the requests. [`Share`] assigns keys to members, `gate` admits calls, [`Gains`] tells which keys to
+//! enqueue, and [`Shards`] is what the rest of the program sees.
 
 mod config;
 mod gains;
@@ -36,7 +37,13 @@ mod observer;
 mod record;
 mod shards;
 mod share;
+mod state;
 mod term;
+
+#[cfg(test)]
+mod model_tests;
+#[cfg(test)]
+mod state_tests;
 
 pub use config::Sharding;
 pub use gains::Gains;

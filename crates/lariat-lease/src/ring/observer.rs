@@ -9,21 +9,11 @@ use tokio::sync::mpsc;
 use tokio::time;
 
 use super::record::RING;
+use super::state::Observation;
 use crate::request::Refusals;
 
 /// How long a watch stays open, in seconds. The server's own limit is higher.
 const WATCH_SECONDS: u32 = 290;
-
-/// An observation of the leases of a ring.
-#[derive(Debug)]
-pub(super) enum Observation {
-    /// All leases, from a list.
-    All(Vec<Object>),
-    /// A lease was created or changed.
-    Seen(Box<Object>),
-    /// The lease with this name was deleted.
-    Deleted(String),
-}
 
 /// Lists and watches the leases of a ring.
 pub(super) struct Observer {

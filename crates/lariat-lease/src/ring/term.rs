@@ -1,8 +1,7 @@
-//! One membership in a ring, from the creation of a lease to its end.
+//! The task of one membership in a ring, from the creation of a lease to its end.
 //!
-//! [`Term::run`] is a loop: act on what was observed, renew the lease if it is time, wait for the next event.
+//! [`Term::run`] is a loop: ask the [state](MemberState) for the next step, carry it out, or wait for the next event.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use k8s_openapi::api::coordination::v1::Lease as Object;
@@ -13,13 +12,12 @@ use tokio::time::{self, Instant};
 
 use super::config::Sharding;
 use super::lease::{OwnLease, Renewal};
-use super::members::Members;
-use super::observer::{Observation, Observer};
+use super::observer::Observer;
 use super::shards::Shards;
 use super::share::Share;
+use super::state::{MemberState, Observation, Step};
 use crate::config::JITTER;
 use crate::leadership::Leadership;
-use crate::record::Record;
 use crate::request::Refusals;
 
 /// How many observations may wait to be processed.
@@ -44,121 +42,75 @@ pub(super) struct Term<'a> {
     member: &'a Membership,
     /// The lease of this term.
     lease: OwnLease<'a>,
-    /// The other members, as observed.
-    members: Members,
-    /// The share with the members in `counted`.
-    share: Share,
-    /// The other members that `share` takes into account.
-    counted: BTreeSet<Arc<str>>,
-    /// The members to which their keys have been handed over.
-    acked: BTreeSet<Arc<str>>,
-    /// When the current hand-over began to wait for running calls; `None` without one.
-    drain: Option<Instant>,
-    /// When calls that took too long were last dropped.
-    ///
-    /// Requests that they sent may still arrive for a while.
-    revoked: Option<Instant>,
-    /// Whether the other members are known.
-    has_listed: bool,
-    /// Whether this process handles keys.
-    has_joined: bool,
-    /// When the last answered renewal was sent.
-    sent: Instant,
-    /// When to renew the lease next.
-    renew_at: Instant,
-    /// The earliest time to take another lease away, after a failed attempt.
-    take_away_at: Instant,
-    /// Leases without a holder, and when to delete them.
-    released: BTreeMap<String, (Object, Instant)>,
-}
-
-/// An event that a term waits for.
-enum Event {
-    /// An observation; `None` if the observer has ended.
-    Observation(Option<Observation>),
-    /// No call for a lost key is running.
-    Drained,
-    /// A timer has expired.
-    Timer,
+    /// Decides what to do.
+    state: MemberState,
 }
 
 impl<'a> Term<'a> {
-    /// Begins a term with a new lease name; sends no request.
+    /// Creates a term with a new lease name; sends no request.
     pub(super) fn new(member: &'a Membership) -> Self {
-        let (config, now) = (&member.config.lease, Instant::now());
+        let config = &member.config.lease;
         // Random, so that no two terms of any process use the same lease.
         let name: Arc<str> = format!("{}-{:08x}", config.name, fastrand::u32(..)).into();
         let leadership = &member.leadership;
         let identity = Arc::clone(&leadership.status().identity);
+        let (api, namespace) = (&member.api, leadership.namespace());
         Self {
-            lease: OwnLease::new(
-                &member.api,
-                config,
-                Arc::clone(&name),
-                leadership.namespace(),
-                identity,
-            ),
             member,
-            members: Members::new(name),
-            share: Share::none(),
-            counted: BTreeSet::new(),
-            acked: BTreeSet::new(),
-            drain: None,
-            revoked: None,
-            has_listed: false,
-            has_joined: false,
-            sent: now,
-            renew_at: now,
-            take_away_at: now,
-            released: BTreeMap::new(),
+            state: MemberState::new(Arc::clone(&name), &member.config, Instant::now()),
+            lease: OwnLease::new(api, config, name, namespace, identity),
         }
     }
 
     /// Returns whether this process has handled keys in this term.
     pub(super) fn has_joined(&self) -> bool {
-        self.has_joined
+        self.state.has_joined()
     }
 
     /// Watches the ring without joining it; never resolves.
     pub(super) async fn watch_only(&mut self) {
         let (_observer, mut observations) = self.observe();
         while let Some(observation) = observations.recv().await {
-            self.apply(observation);
-            self.count();
+            self.state.observed(observation, Instant::now());
+            if let Some(Step::Count(share)) = self.state.count() {
+                self.count(&share);
+            }
         }
         std::future::pending().await
     }
 
     /// Joins the ring and stays in it; returns the reason for which it ended.
     pub(super) async fn run(&mut self) -> String {
-        loop {
-            match self.lease_renewed().await {
-                Renewal::Held { .. } => break,
-                Renewal::Lost(reason) => return reason,
-                Renewal::Failed => self.pause().await,
-            }
+        if let Err(reason) = self.create().await {
+            return reason;
         }
-        self.has_listed = false;
-        // Observations from before the lease existed are worthless: they do not show who joined at the same time.
-        self.members = Members::new(Arc::clone(&self.lease.name));
         // The list begins after the lease was created. So of two members that join at the same time, at least one sees
         // the other.
         let (_observer, mut observations) = self.observe();
         loop {
-            // Before the renewal, so that new acknowledgements are written with it.
-            self.settle();
-            if Instant::now() >= self.renew_at
-                && let Err(reason) = self.renew().await
-            {
-                return reason;
-            }
-            match self.next(&mut observations).await {
-                Event::Observation(Some(observation)) => self.apply(observation),
-                Event::Observation(None) => {
-                    return "the leases of the ring cannot be watched".to_owned();
+            let is_drained = self.member.shards.gate().is_drained();
+            match self.state.next(Instant::now(), is_drained) {
+                Step::Count(share) => self.count(&share),
+                Step::Join(share) => self.join(&share),
+                Step::DropLost => self.member.shards.drop_lost(),
+                Step::Revoke => self.revoke(),
+                Step::Renew => {
+                    if let Err(reason) = self.renew().await {
+                        return reason;
+                    }
                 }
-                Event::Drained => self.drained(),
-                Event::Timer => self.handle_timers().await,
+                Step::TakeAway(expired) => self.take_away(&expired).await,
+                Step::ClearAway(released) => self.clear_away(&released).await,
+                Step::Lost(times) => {
+                    let config = &self.member.config.lease;
+                    return config.not_renewed(times.due, times.began, times.deadline);
+                }
+                Step::Wait { until, for_calls } => {
+                    let observed = self.wait(until, for_calls, &mut observations);
+                    if let Err(reason) = observed.await {
+                        return reason;
+                    }
+                }
             }
         }
     }
@@ -184,85 +136,93 @@ impl<'a> Term<'a> {
         (task, observations)
     }
 
-    /// Waits for the next event.
-    async fn next(&self, observations: &mut mpsc::Receiver<Observation>) -> Event {
-        // While writes of dropped calls may still arrive, the end of the calls does not count as drained.
-        let is_draining = self.drain.is_some() && self.waits_until() <= Some(Instant::now());
+    /// Creates the lease, with as many attempts as it takes.
+    async fn create(&mut self) -> Result<(), String> {
+        loop {
+            let renewal = self.lease.renew(self.state.acked()).await;
+            let now = Instant::now();
+            match renewal {
+                // Otherwise the process was suspended, or the answer was late. Another process may have taken the lease
+                // by now.
+                Renewal::Held { sent } if now < sent + self.member.config.lease.renew_deadline => {
+                    self.state.begin(sent, now);
+                    return Ok(());
+                }
+                Renewal::Held { .. } | Renewal::Failed => self.pause().await,
+                Renewal::Lost(reason) => return Err(reason),
+            }
+        }
+    }
+
+    /// Waits for an observation and processes it; returns earlier if it is time for the next step.
+    async fn wait(
+        &mut self,
+        until: Instant,
+        for_calls: bool,
+        observations: &mut mpsc::Receiver<Observation>,
+    ) -> Result<(), String> {
         tokio::select! {
             biased;
             // Timers come first: many observations must not delay a renewal.
-            () = time::sleep_until(self.next_timer()) => Event::Timer,
-            observation = observations.recv() => Event::Observation(observation),
-            () = self.member.shards.gate().drained(), if is_draining => Event::Drained,
+            () = time::sleep_until(until) => {}
+            observation = observations.recv() => {
+                let observation = observation.ok_or("the leases of the ring cannot be watched")?;
+                self.state.observed(observation, Instant::now());
+            }
+            () = self.member.shards.gate().drained(), if for_calls => {}
+        }
+        Ok(())
+    }
+
+    /// Updates the share as other tasks see it.
+    fn count(&self, share: &Share) {
+        let shards = &self.member.shards;
+        shards.keep(share);
+        if self.state.has_joined() {
+            shards.gate().set(share);
+            let (ring, members) = (&self.member.config.lease.name, share.members());
+            tracing::info!(%ring, members, "the ring has changed");
+        } else {
+            // No call is running, so nothing of an earlier share is needed.
+            shards.drop_lost();
         }
     }
 
-    /// Returns when there is something to do if no event comes.
-    fn next_timer(&self) -> Instant {
-        let config = &self.member.config;
-        let ends = self
-            .members
-            .next_end()
-            // After a failed attempt the expired lease would otherwise end every wait immediately.
-            .map(|end| end.max(self.take_away_at));
-        let waits_until = self.waits_until().filter(|until| *until > Instant::now());
-        let drain = (self.drain).map(|since| waits_until.unwrap_or(since + config.drain));
-        let released = self.released.values().map(|(_, due)| *due).min();
-        let timers = [ends, drain, released];
-        timers
-            .into_iter()
-            .flatten()
-            .fold(self.renew_at, Instant::min)
+    /// Begins to handle the keys of the share.
+    fn join(&self, share: &Share) {
+        let leadership = &self.member.leadership;
+        leadership.sign_as(format!("{}/{}", leadership.namespace(), self.lease.name));
+        self.member.shards.gate().set(share);
+        self.note_renewal();
+        let (ring, members) = (&self.member.config.lease.name, share.members());
+        let lease = &self.lease.name;
+        tracing::info!(%ring, %lease, members, "joined the ring");
     }
 
-    /// Does whatever is due now.
-    async fn handle_timers(&mut self) {
+    /// Ends the running calls for lost keys.
+    fn revoke(&self) {
+        let ring = &self.member.config.lease.name;
+        tracing::warn!(%ring, "calls take longer than the drain timeout: they are dropped, and their keys move");
+        self.member.shards.gate().revoke();
+    }
+
+    /// Makes one attempt to renew the lease.
+    async fn renew(&mut self) -> Result<(), String> {
+        let renewal = self.lease.renew(self.state.acked());
+        let renewal = time::timeout_at(self.state.deadline(), renewal).await;
         let now = Instant::now();
-        if let Some(since) = self.drain {
-            self.handle_drain(since, now);
+        match renewal.unwrap_or(Renewal::Failed) {
+            Renewal::Lost(reason) => return Err(reason),
+            Renewal::Failed => self.state.not_renewed(now),
+            Renewal::Held { sent } => {
+                self.state.renewed(sent, now);
+                // Otherwise the answer was late, and the next step is the end.
+                if self.state.has_joined() && now < self.state.deadline() {
+                    self.note_renewal();
+                }
+            }
         }
-        // Before the next `settle`, which counts the members.
-        self.members.forget_missing(now);
-        if now >= self.take_away_at
-            && let Some(expired) = self.members.expired(now).cloned()
-        {
-            self.take_away(&expired).await;
-        }
-        // One request per call, so that the renewal is never behind more than one.
-        let mut due = self.released.iter().filter(|(_, (_, due))| *due <= now);
-        if let Some(name) = due.next().map(|(name, _)| name.clone())
-            && let Some((lease, _)) = self.released.remove(&name)
-        {
-            let timeout = self.member.config.lease.renew_deadline / 4;
-            // A failure is ignored: another member may have deleted it, and nothing depends on the deletion.
-            let _ = time::timeout(timeout, self.lease.clear_away(&lease)).await;
-        }
-    }
-
-    /// Returns until when writes of dropped calls may arrive.
-    ///
-    /// `None` if no calls were dropped.
-    fn waits_until(&self) -> Option<Instant> {
-        self.revoked
-            .map(|revoked| revoked + self.member.config.margin())
-    }
-
-    /// Ends a hand-over whose calls have ended, or drops the calls after the timeout.
-    fn handle_drain(&mut self, since: Instant, now: Instant) {
-        let config = &self.member.config;
-        if self.waits_until() > Some(now) {
-            return;
-        }
-        // Checked before the timeout, which may be zero or may expire together with the last call.
-        if self.member.shards.gate().is_drained() {
-            return self.drained();
-        }
-        if since + config.drain <= now {
-            let ring = &config.lease.name;
-            tracing::warn!(%ring, "calls take longer than the drain timeout: they are dropped, and their keys move");
-            self.member.shards.gate().revoke();
-            self.revoked = Some(now);
-        }
+        Ok(())
     }
 
     /// Takes an expired lease from its holder.
@@ -271,159 +231,33 @@ impl<'a> Term<'a> {
         // Bounded, because this member's own renewals wait meanwhile.
         let timeout = self.member.config.lease.renew_deadline / 4;
         let taken = time::timeout(timeout, self.lease.take_away(expired)).await;
+        let now = Instant::now();
         match taken.ok().flatten() {
             Some(released) => {
                 tracing::info!(
                     lease = name,
                     "took the lease of a member that has not renewed it"
                 );
-                self.apply(Observation::Seen(Box::new(released)));
+                let released = Observation::Seen(Box::new(released));
+                self.state.observed(released, now);
             }
-            None => self.take_away_at = Instant::now() + self.member.config.lease.retry_period,
+            None => self.state.not_taken(now),
         }
     }
 
-    /// Processes an observation.
-    fn apply(&mut self, observation: Observation) {
-        let now = Instant::now();
-        match observation {
-            Observation::All(leases) => {
-                leases
-                    .iter()
-                    .for_each(|lease| self.note_released(lease, now));
-                self.members.listed(leases, now);
-                self.has_listed = true;
-            }
-            Observation::Seen(lease) => {
-                self.note_released(&lease, now);
-                self.members.seen(*lease, now);
-            }
-            Observation::Deleted(name) => {
-                self.released.remove(&name);
-                self.members.missing(&name, now);
-            }
-        }
-    }
-
-    /// Schedules the deletion of a released lease.
-    ///
-    /// It is deleted only after all members have seen that it was released: to a member that did not, a deleted lease
-    /// looks like a missing one and counts for its duration.
-    fn note_released(&mut self, lease: &Object, now: Instant) {
-        let name = lease.metadata.name.clone().unwrap_or_default();
-        if Record::of(lease).holder.is_empty() {
-            let jitter = JITTER * fastrand::f64();
-            let due = now + self.member.config.lease.duration.mul_f64(1.0 + jitter);
-            // The time is random, so that the members do not all send the same deletion.
-            self.released.entry(name).or_insert((lease.clone(), due));
-        }
-    }
-
-    /// Acts on what was observed: counts the members, joins, or begins a hand-over.
-    fn settle(&mut self) {
-        self.count();
-        let now = Instant::now();
-        // A member may have waited long for its acknowledgements. Joining with an expired lease would admit calls that
-        // others may run too.
-        let is_held = self.deadline() > now;
-        if !self.has_joined && self.has_listed && is_held && self.members.all_acked() {
-            self.join();
-        }
-        let has_to_ack = self.members.others().any(|name| !self.acked.contains(name));
-        let drains = has_to_ack && self.members.may_ack();
-        // A hand-over that is under way keeps its beginning, and so its timeout, if further members join.
-        self.drain = drains.then(|| self.drain.unwrap_or_else(Instant::now));
-    }
-
-    /// Updates the share if the members have changed.
-    fn count(&mut self) {
-        let others: BTreeSet<Arc<str>> = self.members.others().cloned().collect();
-        if !self.has_listed || others == self.counted && self.share != Share::none() {
-            return;
-        }
-        self.share = Share::of(&self.lease.name, others.iter().map(|name| &**name));
-        // Members that have left need no acknowledgement. The annotation would grow with every restart.
-        self.acked.retain(|name| others.contains(name));
-        self.counted = others;
-        self.member.shards.keep(&self.share);
-        if !self.has_joined {
-            // No call is running, so nothing of an earlier share is needed.
-            self.member.shards.drop_lost();
-        }
-        if self.has_joined {
-            // The gate closes for lost keys before the acknowledgement is written: from then on the new member may
-            // handle them.
-            self.member.shards.gate().set(&self.share);
-            let (ring, members) = (&self.member.config.lease.name, self.share.members());
-            tracing::info!(%ring, members, "the ring has changed");
-        }
-    }
-
-    /// Begins to handle the keys of the share.
-    fn join(&mut self) {
-        self.has_joined = true;
-        let leadership = &self.member.leadership;
-        leadership.sign_as(format!("{}/{}", leadership.namespace(), self.lease.name));
-        self.member.shards.gate().set(&self.share);
-        self.note_renewal();
-        let (ring, members) = (&self.member.config.lease.name, self.share.members());
-        let lease = &self.lease.name;
-        tracing::info!(%ring, %lease, members, "joined the ring");
-    }
-
-    /// Acknowledges the new members, since no call for their keys is running.
-    fn drained(&mut self) {
-        self.drain = None;
-        self.acked = self.members.others().cloned().collect();
-        self.member.shards.drop_lost();
-        // The acknowledgement is written with the next renewal, which happens now because the new member waits for it.
-        self.renew_at = Instant::now();
-    }
-
-    /// Returns when this process stops being a member unless it renews its lease.
-    fn deadline(&self) -> Instant {
-        self.sent + self.member.config.lease.renew_deadline
-    }
-
-    /// Renews the lease, with as many attempts as fit before the deadline.
-    async fn renew(&mut self) -> Result<(), String> {
-        let config = &self.member.config.lease;
-        let (deadline, due, began) = (self.deadline(), self.renew_at, Instant::now());
-        let tries = async {
-            loop {
-                match self.lease_renewed().await {
-                    Renewal::Held { .. } => return Ok(()),
-                    Renewal::Lost(reason) => return Err(reason),
-                    Renewal::Failed => time::sleep(self.member.config.lease.retry_period).await,
-                }
-            }
-        };
-        let renewed = time::timeout_at(deadline, tries).await;
-        renewed.unwrap_or_else(|_| Err(config.not_renewed(due, began, deadline)))
-    }
-
-    /// Makes one attempt to renew the lease.
-    async fn lease_renewed(&mut self) -> Renewal {
-        let renewal = self.lease.renew(&self.acked).await;
-        if let Renewal::Held { sent } = renewal {
-            self.sent = sent;
-            self.renew_at = Instant::now() + self.member.config.lease.retry_period;
-            if self.deadline() <= Instant::now() {
-                // The process was suspended, or the answer was late. Another process may have taken the lease by now.
-                return Renewal::Failed;
-            }
-            if self.has_joined {
-                self.note_renewal();
-            }
-        }
-        renewal
+    /// Deletes a lease without a holder.
+    async fn clear_away(&self, released: &Object) {
+        let timeout = self.member.config.lease.renew_deadline / 4;
+        // A failure is ignored: another member may have deleted it, and nothing depends on the deletion.
+        let _ = time::timeout(timeout, self.lease.clear_away(released)).await;
     }
 
     /// Publishes a renewal.
     fn note_renewal(&self) {
         let (leadership, slow) = (&self.member.leadership, self.lease.slow);
+        let (sent, deadline) = (self.state.sent(), self.state.deadline());
         // A ring has no epochs: terms differ in the names of their leases.
-        leadership.renewed(0, self.sent, self.deadline(), slow);
+        leadership.renewed(0, sent, deadline, slow);
     }
 
     /// Waits between two attempts to create the lease, for a random time.
