@@ -92,7 +92,9 @@ pub(super) async fn work(
             continue;
         };
         worker.activity.begin(work.key());
-        let run = worker.activity.polling(run(&worker, &permit, &mut place, work));
+        let run = worker
+            .activity
+            .polling(run(&worker, &permit, &mut place, work));
         // The run is polled first. One that completes immediately never polls the other futures, which are shared by
         // all workers of all kinds, and whose wakers would contend for a lock. `abort` was checked above.
         next = tokio::select! {

@@ -346,6 +346,18 @@ mod tests {
     }
 
     #[test]
+    fn followers_of_the_share_are_notified_when_it_changes() {
+        let (gate, share) = (Gate::new(), Share::of("me", []));
+        let mut shares = gate.follow();
+        let is_notified = |shares: &watch::Receiver<Share>| shares.has_changed().expect("it lives");
+        gate.set(&share);
+        assert!(is_notified(&shares));
+        assert_eq!(*shares.borrow_and_update(), share);
+        gate.set(&share);
+        assert!(!is_notified(&shares));
+    }
+
+    #[test]
     fn a_revocation_ends_with_the_next_share() {
         let gate = Gate::new();
         gate.set(&Share::of("me", []));
