@@ -302,10 +302,31 @@ impl Owner {
     async fn drain(&mut self, opened: Option<&Arc<Opened>>) {
         // The streams end before the drain: a call may wait until its stream does.
         self.end_sources();
-        while let Some(ended) = self.workers.join_next().await {
-            // A worker that panics during a drain is replaced too. Otherwise the drain would not end.
-            if let Some(opened) = opened {
-                self.replace_dead(&ended, opened);
+        let core = Arc::clone(&self.core);
+        let mut is_changed = true;
+        loop {
+            // Created before the state is read, so that a change in between is not missed.
+            let changed = core.lanes().changed();
+            if let Some(opened) = opened
+                && std::mem::take(&mut is_changed)
+            {
+                // Only after a change: a worker that has ended found nothing to do.
+                self.fill(opened);
+            }
+            tokio::select! {
+                biased;
+                ended = self.workers.join_next() => match (ended, opened) {
+                    (None, _) => break,
+                    // A worker that panics during a drain is replaced too. Otherwise the drain would not end.
+                    (Some(ended), Some(opened)) => self.replace_dead(&ended, opened),
+                    (Some(_), None) => {}
+                },
+                () = lane_ended(&core) => {
+                    self.slot.sweep();
+                    is_changed = true;
+                }
+                () = core.log_leaving() => {}
+                () = changed => is_changed = true,
             }
         }
         self.core.set_working(0);

@@ -290,3 +290,35 @@ fn start_on_another_runtime_waits_for_calls_of_the_runtime_that_was_dropped() {
     second.block_on(bench.factory.stop()).expect("stopped");
     assert_eq!(*notes.lock(), ["begin", "end", "begin", "end"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn drain_calls_a_handler_while_a_call_of_an_ended_one_hangs() {
+    let bench = Bench::with(|builder| builder.grace_period(60 * SECOND)).await;
+    let scope = CancellationToken::new();
+    let (_, _go) = waits(&bench, &scope);
+    let (calls, _) = slow(&bench, "other");
+    bench.factory.start(1).await.expect("started");
+    bench.create("hangs").await;
+    settle().await;
+    bench.create("waits").await;
+    settle().await;
+    let stop = tokio::spawn({
+        let factory = bench.factory.clone();
+        async move { factory.stop().await }
+    });
+    time::sleep(SECOND).await;
+    assert!(
+        calls.all().is_empty(),
+        "the one worker is in the call that hangs"
+    );
+    scope.cancel();
+    time::sleep(10 * SECOND).await;
+    assert_eq!(
+        calls.names(),
+        ["waits"],
+        "by the worker that replaced the other"
+    );
+    stop.await
+        .expect("no panic")
+        .expect_err("the call is dropped");
+}
