@@ -1,5 +1,6 @@
 //! The core of an informer: the part that all uses of a kind share.
 
+use std::cmp;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -367,6 +368,23 @@ impl Core {
             Content::MetadataOnly => Content::MetadataOnly,
         };
         self.publisher.wrote(object, content, sent, meaning);
+    }
+
+    /// Applies a state that was fetched if it is newer than the cached one, as the answer to a write is applied.
+    ///
+    /// Handlers see the fetched state. If the cache left it out and the server were restored from a backup before the
+    /// watch reports it, the cache would see no change, and no handler would be called with the restored state.
+    pub(super) fn saw(&self, fetched: &ObjectMetadata, json: &[u8], sent: u64) {
+        let cached = self.store.get(fetched.key());
+        let order = cached.and_then(|cached| fetched.version().compare(cached.version()));
+        if order != Some(cmp::Ordering::Greater) || !self.takes_answers() {
+            return;
+        }
+        let content = self.wanted_content();
+        if let Ok(object) = self.intake(content).read(json) {
+            self.publisher
+                .answered(object, content, sent, |object| self.meaning(object));
+        }
     }
 
     /// Applies a deletion by this process; `sent` is as for [`wrote`](Self::wrote).

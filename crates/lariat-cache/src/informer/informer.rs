@@ -303,9 +303,9 @@ impl Informer {
 
     /// Returns an object with its content, fetching the content if it is not cached.
     ///
-    /// Returns `None` if the object is not cached, or is deleted meanwhile. A fetched object is not stored in the
-    /// cache. It may be newer than the cached one, and is never older: if the cached one changes during the request, it
-    /// is fetched again. The request goes to the API server, also for a kind that is read from a
+    /// Returns `None` if the object is not cached, or is deleted meanwhile. Fetched content is not stored in the cache.
+    /// A fetched object is never older than the cached one: if that changes during the request, it is fetched again. If
+    /// it is newer, its metadata is cached at once, as that of an own write is. The request goes to the API server, also for a kind that is read from a
     /// [`Source`](crate::Source) of the caller.
     ///
     /// ```no_run

@@ -9,6 +9,7 @@ use tokio::time;
 
 use super::core::Core;
 use super::reads::LoadError;
+use crate::client::Sent;
 use crate::store::{CachedObject, Content};
 
 /// How long a load waits for an upgrade of the watch before it fetches one object.
@@ -73,6 +74,7 @@ impl Core {
 
     /// Fetches an object from the API server.
     async fn fetch(&self, key: &ObjectKey) -> Result<Option<Arc<CachedObject>>, LoadError> {
+        let sent = Sent::next(None).number;
         let Some(json) = self.read_object(key).await? else {
             return Ok(None);
         };
@@ -80,8 +82,11 @@ impl Core {
         let object = object.map_err(|error| self.unread(key, error))?;
         // If a CRD was deleted and created again with another scope, this path may name another object. The cached
         // object does not exist any more then, which the next list will show.
-        let is_asked_for = object.key() == key;
-        Ok(is_asked_for.then(|| Arc::new(CachedObject::new(object))))
+        if object.key() != key {
+            return Ok(None);
+        }
+        self.saw(&object, json.as_bytes(), sent);
+        Ok(Some(Arc::new(CachedObject::new(object))))
     }
 }
 

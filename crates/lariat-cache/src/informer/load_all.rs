@@ -9,6 +9,7 @@ use tokio::time;
 use super::core::Core;
 use super::load::{UPGRADE_WAIT, is_as_new, is_same_state};
 use super::reads::{LoadError, all_of};
+use crate::client::Sent;
 use crate::selection::Selection;
 use crate::store::{CachedObject, Content, Query};
 
@@ -90,12 +91,14 @@ impl Core {
             ("labelSelector", labels.to_string()),
             ("fieldSelector", selection.fields().to_string()),
         ];
+        let sent = Sent::next(None).number;
         let (mut listed, mut intake) = (Listed::new(), self.intake(Content::Whole));
         let namespaces = namespaces(&resource, query, &selection);
         for namespace in namespaces.into_iter().filter(is_readable) {
             let list = self.read_list(namespace.as_deref(), &selectors, |json| {
                 // One that cannot be read is fetched alone, and that error names it.
                 if let Ok(object) = intake.read(json) {
+                    self.saw(&object, json, sent);
                     let object = Arc::new(CachedObject::new(object));
                     listed.insert(object.key().clone(), object);
                 }

@@ -189,10 +189,7 @@ impl Publisher {
         }
     }
 
-    /// Applies the answer to a write of this process.
-    ///
-    /// What it means is decided under the lock of changes, so that a change of the selection is applied entirely before
-    /// or after it.
+    /// Applies the answer to a write of this process, and tells subscribers.
     pub(crate) fn wrote(
         &self,
         object: RawObject,
@@ -201,11 +198,7 @@ impl Publisher {
         meaning: impl FnOnce(&ObjectMetadata) -> Meaning,
     ) {
         let (key, version) = (object.key().clone(), object.version().clone());
-        self.publish(|store| match meaning(&object) {
-            Meaning::Selected => store.wrote(object, content, sent.number),
-            Meaning::NotSelected => store.left(&object),
-            Meaning::Unknown => Vec::new(),
-        });
+        self.answered(object, content, sent.number, meaning);
         // The lock is released by now, so the object may have been deleted meanwhile.
         let Some(after) = self.store.get(&key) else {
             return;
@@ -220,6 +213,24 @@ impl Publisher {
         for each in subscribers.iter() {
             self.call(|| each.subscriber.wrote(&written));
         }
+    }
+
+    /// Applies the state that a request of this process has returned; `sent` is the number of the request.
+    ///
+    /// What it means is decided under the lock of changes, so that a change of the selection is applied entirely before
+    /// or after it.
+    pub(crate) fn answered(
+        &self,
+        object: RawObject,
+        content: Content,
+        sent: u64,
+        meaning: impl FnOnce(&ObjectMetadata) -> Meaning,
+    ) {
+        self.publish(|store| match meaning(&object) {
+            Meaning::Selected => store.wrote(object, content, sent),
+            Meaning::NotSelected => store.left(&object),
+            Meaning::Unknown => Vec::new(),
+        });
     }
 
     /// Applies a deletion by this process; `sent` is the state when it was sent.

@@ -6,9 +6,9 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
 use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
-use lariat_cache::{Informer, SharedCacheFactory, Subscription};
+use lariat_cache::{Informer, InitialList, KindOptions, SharedCacheFactory, Storage, Subscription};
 use lariat_cluster::Cluster;
-use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
+use lariat_cluster::faults::{Action, After, Refusal, Rule, StatusCode};
 use lariat_core::{Gvk, ObjectKey};
 use serde_json::json;
 use tokio::time;
@@ -444,4 +444,42 @@ async fn server_that_is_behind_leads_to_a_list_and_reports_nothing_older() {
     bench.writer.delete("d").await;
     time::sleep(10 * MINUTE).await;
     bench.converges().await;
+}
+
+/// The cache had only the restored state, so nothing changed for it.
+#[tokio::test(start_paused = true)]
+async fn fetched_state_that_a_restore_undoes_before_the_watch_reports_it_is_replaced() {
+    let cluster = cluster().await;
+    let writer = Writer::new(cluster.client());
+    writer.create("a").await;
+    let hangs = Rule::new(Action::HangWatch(After::Events(0))).resource("configmaps");
+    cluster.faults().add(hangs.times(1));
+    let options = KindOptions::default();
+    let options = options
+        .storage(Storage::OnDemand)
+        .initial_list(InitialList::List);
+    let factory = SharedCacheFactory::builder(client_as(&cluster, "informer"))
+        .default_options(options)
+        .build();
+    let informer = factory.for_kind(config_maps());
+    let recorder = Arc::new(Recorder::default());
+    let _subscription = informer.subscribe(Arc::clone(&recorder) as _);
+    factory.start();
+    assert!(informer.synced().await);
+    let backup = cluster.snapshot();
+    writer.change("a", "lost").await;
+
+    let loaded = informer.load(&ObjectKey::namespaced("default", "a")).await;
+    let loaded = loaded.expect("it was fetched").expect("it exists");
+    assert_eq!(loaded.version().to_string(), writer.truth().await["a"]);
+    assert_eq!(
+        recorder.known(),
+        writer.truth().await,
+        "told before the watch"
+    );
+
+    cluster.rewind_to(&backup).await.expect("restored");
+    time::sleep(10 * MINUTE).await;
+    assert_eq!(recorder.known(), writer.truth().await);
+    assert_eq!(cached(&informer), writer.truth().await);
 }

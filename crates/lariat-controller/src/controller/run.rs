@@ -282,8 +282,8 @@ impl Seen<'_> {
         lane: &Lane,
         caches: &Caches,
     ) -> Result<Newest, LoadError> {
-        // A handler of metadata never sees a fetched object, since that may be newer than the cache. If nothing is
-        // fetched in its next run, it would see an older state than before.
+        // A handler of metadata sees the cache, which has the metadata of a fetched object, unless a source fills it or the
+        // meaning of the object for the selection is uncertain. Then its next run would show an older state than this one.
         if !lane.handler().needs_content() {
             return Ok(Newest::Known(self.known(key)));
         }
