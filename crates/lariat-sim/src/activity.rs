@@ -1,6 +1,6 @@
 //! Events of a process's factory: starts, stops, queues and handlers.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,10 +39,10 @@ pub(crate) enum ActivityKind {
     },
     /// A handler is deregistered, and the call has returned.
     Deregistered { kind: Gvk, name: Arc<str> },
-    /// A kind is to be listed again.
-    Relisted,
-    /// An object is to be fetched.
-    Loads,
+    /// A kind is to be listed again, whose cache has been read so many times.
+    Relisted { kind: Gvk, loads: u64 },
+    /// Objects of a kind are to be fetched.
+    Loads(Gvk),
     /// A subscription began.
     Subscribed(Subscriber),
     /// A key was enqueued for all handlers.
@@ -65,12 +65,12 @@ pub(crate) struct Sample {
     pub(crate) ready: usize,
     /// Keys with a worker.
     pub(crate) held: usize,
+    /// Calls of deregistered handlers, whose workers are replaced.
+    pub(crate) leaving: usize,
     /// Keys dequeued since the controller was made.
     pub(crate) dequeued: u64,
     /// The number of keys that wait for each handler, without a worker.
     pub(crate) waiting: Vec<(Arc<str>, usize)>,
-    /// Keys that are slowed down because they are in a hot loop.
-    pub(crate) slowed: BTreeSet<ObjectKey>,
     pub(crate) is_synced: bool,
     /// Whether content is fetched when a handler needs it.
     pub(crate) is_on_demand: bool,
@@ -112,14 +112,10 @@ impl Sample {
             // The depth includes keys that were added again while in processing; no other worker may take these.
             ready: queue.depth().saturating_sub(queue.dirty),
             held: queue.processing,
+            leaving: status.leaving,
             dequeued: queue.dequeued,
             waiting: handlers
                 .map(|each| (Arc::clone(&each.name), each.waiting))
-                .collect(),
-            slowed: status
-                .hot_loops
-                .iter()
-                .map(|each| each.key.clone())
                 .collect(),
             is_on_demand: status.cache.storage == Storage::OnDemand,
             is_synced: status.cache.phase == Phase::Synced,
@@ -160,8 +156,10 @@ impl Activity {
             ActivityKind::Starting(_) => "the factory starts".to_owned(),
             ActivityKind::Stopping(_) => "the factory stops".to_owned(),
             ActivityKind::Stopped => "the factory has stopped".to_owned(),
-            ActivityKind::Relisted => "a kind is to be listed again".to_owned(),
-            ActivityKind::Loads => "an object is to be fetched".to_owned(),
+            ActivityKind::Relisted { kind, loads } => {
+                format!("{} is to be listed again after {loads} lists", kind.kind())
+            }
+            ActivityKind::Loads(kind) => format!("objects of {} are to be fetched", kind.kind()),
             ActivityKind::Paused => format!("{} is paused", self.incarnation.process),
             ActivityKind::Resumed => format!("{} runs again", self.incarnation.process),
             ActivityKind::Registered { kind, name, limit } => {

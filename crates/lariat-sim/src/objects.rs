@@ -107,10 +107,6 @@ impl Objects {
         }
     }
 
-    pub(crate) fn has_one_version(&self) -> bool {
-        self.has_one_version
-    }
-
     /// Allows contents to name owners that need not exist: nothing is collected then.
     pub(crate) fn owned(self) -> Self {
         Self {

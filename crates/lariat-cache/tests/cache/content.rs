@@ -2,8 +2,8 @@
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use lariat_cache::{
-    Informer, InitialList, KindOptions, LoadError, Metadata, Phase, SharedCacheFactory, Storage,
-    Transform,
+    Informer, InitialList, KindOptions, LoadError, Metadata, Phase, Query, SharedCacheFactory,
+    Storage, Transform,
 };
 use lariat_cluster::Cluster;
 use lariat_cluster::faults::{Action, After, Refusal, Rule, StatusCode};
@@ -168,6 +168,33 @@ async fn what_is_fetched_is_not_older_than_a_write_that_was_answered_meanwhile()
         own.change("a", "another").await;
     });
     assert_eq!(found.await, (Some("another".to_owned()), 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn loaded_objects_are_as_new_as_cached_ones_if_the_server_is_behind() {
+    let cluster = cluster().await;
+    let writer = Writer::new(cluster.client());
+    let names: Vec<String> = (0..6).map(|number| format!("o{number}")).collect();
+    for name in &names {
+        writer.create(name).await;
+        writer.change(name, "old").await;
+    }
+    let options = KindOptions::default().storage(Storage::OnDemand);
+    let (_factory, informer) = started(&cluster, options).await;
+    // Reads at version zero have the old states from now on.
+    cluster.faults().add(Rule::new(Action::StaleRead));
+    for name in &names {
+        writer.change(name, "new").await;
+    }
+    time::sleep(SECOND).await;
+    let loaded = informer.load_all(&Query::all()).await.expect("loaded");
+    let values = loaded.iter().map(|object| {
+        let map = object.decode::<ConfigMap>(informer.gvk()).expect("decodes");
+        map.data.as_ref().expect("it has data")["value"].clone()
+    });
+    assert_eq!(values.collect::<Vec<_>>(), ["new"; 6]);
+    let lists = cluster.journal().count("list", "configmaps");
+    assert!(lists >= 1, "not one by one");
 }
 
 /// A kind was defined again with another scope: the path is that of another object.

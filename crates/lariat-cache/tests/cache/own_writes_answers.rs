@@ -220,6 +220,31 @@ async fn own_write_is_shown_if_fields_are_name_and_namespace() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn own_write_is_left_to_the_watch_if_the_server_evaluates_fields() {
+    let cluster = cluster().await;
+    let pods = Gvk::new("", "v1", "Pod");
+    let selection = Selection::all().with_fields("spec.nodeName=n".parse().unwrap());
+    let factory = SharedCacheFactory::builder(cluster.client())
+        .default_options(KindOptions::default().selection(selection))
+        .build();
+    let informer = factory.for_kind(pods);
+    factory.start();
+    factory.wait_for_sync(MINUTE).await.unwrap();
+    informer.client().resource().await.unwrap();
+    let api: Api<Pod> = Api::namespaced(factory.clients().client(), "default");
+    let containers = json!([{"name": "c", "image": "i"}]);
+    for (name, node) in [("here", "n"), ("elsewhere", "m")] {
+        let spec = json!({"nodeName": node, "containers": containers});
+        let pod = json!({"metadata": {"name": name}, "spec": spec});
+        let pod = serde_json::from_value(pod).unwrap();
+        api.create(&PostParams::default(), &pod).await.unwrap();
+    }
+    assert!(!informer.store().contains(&key("elsewhere")));
+    time::sleep(MINUTE).await;
+    assert_eq!(informer.store().keys(), [key("here")]);
+}
+
 /// Answers each write with the same JSON, and reads from a cluster.
 fn answering(cluster: &lariat_cluster::Cluster, answer: serde_json::Value) -> kube::Client {
     let service = cluster.service();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::check::{Check, Rest};
 use super::{
     calls, due, fairness, idle, lanes, lifecycle, memory, operator, outage, own_writes, quiet,
-    replicas, requests, states,
+    relists, replicas, requests, states,
 };
 use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
@@ -34,6 +34,7 @@ impl Checks {
             Box::<quiet::EmptyQueues>::default(),
             Box::<quiet::Counters>::default(),
             Box::<quiet::KindsInUse>::default(),
+            Box::<relists::Relists>::default(),
             Box::<requests::NoStorm>::default(),
             Box::<outage::OtherKinds>::default(),
             Box::<memory::Memory>::default(),

@@ -1,6 +1,6 @@
 //! A harness for the checkers' own tests.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -119,9 +119,9 @@ pub(super) fn sample(workers: Option<usize>) -> Sample {
         workers,
         ready: 0,
         held: 0,
+        leaving: 0,
         dequeued: 0,
         waiting: vec![(Arc::from("h"), 0)],
-        slowed: BTreeSet::new(),
         is_synced: true,
         is_on_demand: false,
         version: 0,

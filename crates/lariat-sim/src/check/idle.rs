@@ -16,8 +16,9 @@ use crate::oracle::Oracle;
 ///
 /// The bound is a second: of two looks at a controller at least that far apart, both find a key in line and fewer keys
 /// with workers than there are workers, and no key was dequeued in between. A worker takes a key without waiting for
-/// anything (`controller::worker::next`), so in virtual time the true bound is zero. Keys that a drain, a limit, a hold
-/// or the hot loop detector keeps back are not in line. A controller without a handler takes none on purpose.
+/// anything (`controller::worker::next`), so in virtual time the true bound is zero. Keys that a drain, a limit or a
+/// hold keeps back are not in line. A controller without a handler takes none on purpose. A call of a deregistered
+/// handler costs no worker (`Registration::deregister`), so such calls are not counted.
 #[derive(Default)]
 pub(super) struct FreeWorkers {
     stuck: BTreeMap<(IncarnationId, Gvk), Stuck>,
@@ -80,7 +81,9 @@ impl FreeWorkers {
         at: Duration,
     ) -> Option<String> {
         let of = (incarnation.clone(), sample.kind.clone());
-        let is_free = sample.workers.is_some_and(|workers| sample.held < workers);
+        // The worker of a call that a deregistered handler has not ended is replaced.
+        let held = sample.held.saturating_sub(sample.leaving);
+        let is_free = sample.workers.is_some_and(|workers| held < workers);
         // `waiting` has an entry for each handler, so an empty one means that the controller has none.
         if !is_free || sample.ready == 0 || sample.waiting.is_empty() {
             self.stuck.remove(&of);
@@ -136,6 +139,21 @@ mod tests {
     #[test]
     fn a_key_beside_a_free_worker_is_found() {
         assert_eq!(found(1, 5), 1);
+    }
+
+    #[test]
+    fn a_key_beside_calls_of_deregistered_handlers_is_found() {
+        let mut harness = CheckHarness::of(FreeWorkers::default());
+        for at in [0, 1000] {
+            let sample = Sample {
+                ready: 3,
+                held: 2,
+                leaving: 1,
+                ..sample(Some(2))
+            };
+            harness.act(at, ActivityKind::Sampled(vec![sample]));
+        }
+        assert_eq!(harness.found(), 1);
     }
 
     #[test]

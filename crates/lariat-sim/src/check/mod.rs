@@ -20,6 +20,7 @@ mod operator;
 mod outage;
 mod own_writes;
 mod quiet;
+mod relists;
 mod replicas;
 mod requests;
 mod states;

@@ -14,6 +14,8 @@ use crate::oracle::{Oracle, Past};
 
 /// A process never reads a state older than its own write that was answered.
 ///
+/// With a selection that only the API server evaluates there is no such promise (`Selection::with_fields`).
+///
 /// Until it has [noticed](Noticed) that a backup was restored, what it knows has higher versions than what it writes.
 #[derive(Default)]
 pub(super) struct OwnWrites {
@@ -91,6 +93,9 @@ impl OwnWrites {
         let selected = self
             .selections
             .of(observation.incarnation, observation.kind);
+        if selected.are_by_server() {
+            return None;
+        }
         let states = oracle.states(observation.kind, observation.key);
         // What has not been there for long is forgotten.
         let is_forgotten = states.is_empty() && observation.object.is_none();

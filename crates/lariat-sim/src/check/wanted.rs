@@ -36,12 +36,23 @@ fn selects(selection: &Selection, key: &ObjectKey, object: &StoredObject) -> boo
         || namespaces
             .iter()
             .any(|each| Some(&**each) == key.namespace());
+    // Parsed for the few selections that ask for it.
+    let value = is_by_server(selection).then(|| object.value());
     let by_field = selection.fields().matches_known(|path| match path {
         "metadata.name" => Some(key.name()),
         "metadata.namespace" => Some(key.namespace().unwrap_or_default()),
-        _ => None,
+        _ => value.as_ref()?[path].as_str(),
     });
     is_in && by_field != Some(false) && selection.labels().matches(object.labels())
+}
+
+/// Returns whether only the API server can evaluate the fields of a selection.
+fn is_by_server(selection: &Selection) -> bool {
+    let known = ["metadata.name", "metadata.namespace"];
+    selection
+        .fields()
+        .paths()
+        .any(|path| !known.contains(&path))
 }
 
 /// All selections each incarnation of a process has had, each once.
@@ -77,6 +88,11 @@ impl Held<'_> {
     /// Returns whether everything has always been selected.
     pub(super) fn is_all(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Returns whether there was a selection that only the API server can evaluate.
+    pub(super) fn are_by_server(&self) -> bool {
+        self.0.iter().any(is_by_server)
     }
 
     /// Returns whether every selection there was has the object.

@@ -176,18 +176,20 @@ impl Generator {
         }
     }
 
-    /// Adds the end of a starting process to every sixth mixed run.
+    /// Adds the end of a starting process to every sixth mixed run, and that of a writing one to another sixth.
     fn end(&self, random: &mut fastrand::Rng, lasts: Duration, steps: &mut Vec<PlanStep>) {
-        if random.u8(..6) > 0 {
-            return;
-        }
+        let pattern = match random.u8(..6) {
+            0 => Pattern::EndWhileStarting,
+            1 => Pattern::EndWhileWriting,
+            _ => return,
+        };
         let lasts = u64::try_from(lasts.as_millis()).unwrap_or(u64::MAX);
         let at = Duration::from_millis(random.u64(..=lasts));
         let place = Subject {
             process: random.usize(..self.bounds.processes.max(1)),
             kind: random.usize(..self.bounds.kinds.max(1)),
         };
-        let (more, _) = Sequence::new(random, place, at).of(Pattern::EndWhileStarting);
+        let (more, _) = Sequence::new(random, place, at).of(pattern);
         steps.extend(more);
     }
 
@@ -308,7 +310,7 @@ impl Generator {
     }
 
     fn command(&self, random: &mut fastrand::Rng) -> Command {
-        let verb = self.swarm.verb(|| match random.u8(..64) {
+        let verb = self.swarm.verb(|| match random.u8(..65) {
             0..7 => Verb::Register,
             7..10 => Verb::Leave,
             10..14 => Verb::Enqueue,
@@ -327,6 +329,7 @@ impl Generator {
             54..56 => Verb::Pause,
             56 => Verb::Relist,
             57..59 => Verb::Load,
+            59 => Verb::LoadAll,
             _ => Verb::Misbehave,
         });
         Command {

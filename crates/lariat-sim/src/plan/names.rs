@@ -90,7 +90,9 @@ fn show_command(f: &mut fmt::Formatter<'_>, command: Command, names: &Names) -> 
         Verb::Leave | Verb::Retire | Verb::Pause | Verb::Unsubscribe | Verb::Misbehave => {
             write!(f, "{verb:?} ({number})")
         }
-        Verb::Need | Verb::Subscribe | Verb::Dismiss | Verb::Relist => write!(f, "{verb:?} {kind}"),
+        Verb::Need | Verb::Subscribe | Verb::Dismiss | Verb::Relist | Verb::LoadAll => {
+            write!(f, "{verb:?} {kind}")
+        }
         Verb::Write(own) => write!(f, "own write: {kind} o{}: {own:?}", number % NAMES),
         Verb::Read | Verb::Load | Verb::Enqueue => write!(f, "{verb:?} {kind} o{}", number % NAMES),
         Verb::EnqueueLater => {

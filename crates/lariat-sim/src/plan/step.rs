@@ -149,7 +149,19 @@ impl Command {
 
     /// Returns the fields of a selection.
     pub(crate) fn fields(self) -> &'static str {
-        ["", "metadata.name!=o1", "metadata.namespace=default"][(self.number >> 9) as usize % 3]
+        // Only the second kind, Secret, has a type, and only the API server evaluates it.
+        let fields: &[&str] = if self.kind == 1 {
+            &[
+                "",
+                "metadata.name!=o1",
+                "metadata.namespace=default",
+                "type=Opaque",
+                "type!=Opaque",
+            ]
+        } else {
+            &["", "metadata.name!=o1", "metadata.namespace=default"]
+        };
+        fields[(self.number >> 9) as usize % fields.len()]
     }
 
     /// Returns the labels of a selection.
@@ -184,6 +196,8 @@ pub(crate) enum Verb {
     Relist,
     /// The program fetches an object.
     Load,
+    /// The program fetches all objects of the kind.
+    LoadAll,
     /// The program itself writes, outside of its handlers.
     Write(OwnWrite),
     /// The program reads the cache, now and some times later.

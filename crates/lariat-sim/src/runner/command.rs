@@ -18,7 +18,7 @@ use crate::trace::Trace;
 
 /// From how many seeds on everything must have met everything.
 // With fewer seeds a rare combination may be missing by chance.
-const COVERED: u64 = 5000;
+const COVERED: u64 = 2000;
 
 /// The number of failures that are shrunk and shown in full; others have one line.
 const SHOWN: usize = 3;

@@ -8,7 +8,7 @@ use clap::Parser;
 const SEEDS: u64 = 2000;
 
 const NOTES: &str = "\
-A table shows how often each fault met each state of a process. From 5000 seeds on, no combination may be missing.
+A table shows how often each fault met each state of a process. From 2000 seeds on, no combination may be missing.
 
 Exit code: 0 if everything held, 1 if a seed failed or a combination was never met, 2 for wrong options.";
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::api::DynamicObject;
-use lariat_cache::{CachedObject, Metadata, Selection, Subscription};
+use lariat_cache::{Metadata, Selection, Subscription};
 use lariat_controller::{
     Context, HandlerOptions, Outcome, Registration, Resync, SharedController,
     SharedControllerFactory,
@@ -16,6 +16,7 @@ use tokio::time;
 use super::behaviour::Behaviour;
 use super::dice::{Dice, gvk};
 use super::kinds::kinds;
+use super::loads;
 use super::own::{Reader, Target};
 use super::setup::Setup;
 use crate::activity::ActivityKind;
@@ -92,12 +93,11 @@ impl TrialHandlers {
             Verb::Pause => self.pause(number),
             Verb::Relist => {
                 if let Some(informer) = self.factory.caches().existing(&gvk(kind)) {
-                    self.process.acts(ActivityKind::Relisted);
-                    // A kind that is not read now is listed at the next start.
-                    let _ = informer.relist();
+                    loads::relist(&self.process, &informer);
                 }
             }
-            Verb::Load => self.load(kind, key),
+            Verb::Load => self.load(kind, Some(key)),
+            Verb::LoadAll => self.load(kind, None),
             Verb::Write(own) => self.write(own, kind, key, number / NAMES % LATEST),
             Verb::Read => {
                 let reader = Reader::filled(&self.process, &self.factory, gvk(kind));
@@ -159,31 +159,16 @@ impl TrialHandlers {
         });
     }
 
-    /// Fetches an object, which must not be older than a state that the cache has got meanwhile.
-    fn load(&mut self, kind: usize, key: ObjectKey) {
+    /// Fetches an object, or without a key all objects of a kind.
+    fn load(&mut self, kind: usize, key: Option<ObjectKey>) {
         let Some(informer) = self.factory.caches().existing(&gvk(kind)) else {
             return;
         };
-        self.process.acts(ActivityKind::Loads);
-        self.tasks.spawn(async move {
-            let Some(before) = informer.store().get(&key) else {
-                return;
-            };
-            let loaded = informer.load(&key).await;
-            // Nothing else runs between the answer and this look.
-            let (Ok(Some(loaded)), Some(now)) = (loaded, informer.store().get(&key)) else {
-                return;
-            };
-            let number = |object: &CachedObject| object.version().number().unwrap_or(0);
-            // The state of a restored backup has a version that is smaller than the one that was cached.
-            if now.uid() == loaded.uid() && number(&now) > number(&before) {
-                let (loaded, now) = (number(&loaded), number(&now));
-                assert!(
-                    loaded >= now,
-                    "{key} is loaded at {loaded}, and cached at {now}"
-                );
-            }
-        });
+        self.process.acts(ActivityKind::Loads(gvk(kind)));
+        match key {
+            Some(key) => self.tasks.spawn(loads::load(informer, key)),
+            None => self.tasks.spawn(loads::load_all(informer)),
+        };
     }
 
     /// Deregisters all handlers of a kind; its cache is kept for a while.

@@ -4,6 +4,7 @@ mod behaviour;
 mod dice;
 mod handlers;
 mod kinds;
+mod loads;
 mod operator;
 mod own;
 mod replicas;

@@ -143,9 +143,7 @@ impl Foreign {
 
     /// Serves the kind under another version alone for a while, as in the middle of a migration.
     async fn unserve(&self, seconds: u8) -> Result<(), Error> {
-        // Objects whose finalizers the program cannot see would keep a CRD that is deleted meanwhile from going.
-        let crd = self.crd().filter(|_| !self.kind.has_one_version());
-        let Some(crd) = crd else { return Ok(()) };
+        let Some(crd) = self.crd() else { return Ok(()) };
         let mut stored = crd["spec"]["versions"][0].clone();
         let mut other = stored.clone();
         stored["served"] = false.into();

@@ -16,7 +16,7 @@ pub(crate) fn any_fault(random: &mut fastrand::Rng) -> Rule {
     } else {
         After::Time(seconds)
     };
-    let action = match random.u8(..19) {
+    let action = match random.u8(..25) {
         0 => Action::Delay(seconds),
         1 => Action::Refuse(Refusal::too_many_requests()),
         2 => Action::Refuse(Refusal::new(StatusCode::SERVICE_UNAVAILABLE)),
@@ -35,6 +35,12 @@ pub(crate) fn any_fault(random: &mut fastrand::Rng) -> Rule {
         15 => Action::SkipStates,
         16 => Action::CutBody(random.usize(..3000)),
         17 => Action::Conflict,
+        18 => Action::SkipVersions(random.u64(1..5000)),
+        19 => Action::LegacyDiscovery,
+        20 => Action::LimitRequests(random.usize(1..4)),
+        21 => Action::Recreate(String::new()),
+        22 => Action::Reject("not today".to_owned()),
+        23 => Action::NoReply,
         _ => Action::Bandwidth(random.u64(200..5000)),
     };
     assert!(action.is_legal(), "{action:?}");

@@ -1,12 +1,13 @@
 //! Random walks of a program with warm files, sources of its own and relations, which the simulator does not have.
 //!
 //! A walk of a seed has writes of the program and of others, faults, selections, relists, pauses, stops that end or are
-//! dropped, and new factories over the same folder. Then everything is quiet, and cache, handler, relation and server
-//! are compared. Warm files are written on real threads, so a seed repeats its operations, and not each interleaving.
+//! dropped, outages, restored backups, and new factories over the same folder. Then everything is quiet, and cache,
+//! handler, relation and server are compared. Warm files are written on real threads, so a seed repeats its operations, and not each interleaving.
 
 mod compare;
 mod faults;
 mod objects;
+mod outages;
 mod program;
 mod walk;
 

@@ -13,6 +13,7 @@ use tokio::time::{self, Instant, sleep};
 
 use crate::faults::any_fault;
 use crate::objects::{NAMESPACES, config_maps, version_of};
+use crate::outages::Backup;
 use crate::program::{Options, Program};
 
 /// The longest a write, a load, a start or a stop may take.
@@ -30,6 +31,9 @@ pub(crate) struct Walk {
     /// The uids and versions of the program's last writes, as far as its cache promises to show them.
     pub(crate) own: BTreeMap<ObjectKey, (String, u64)>,
     pub(crate) random: fastrand::Rng,
+    pub(crate) backup: Option<Backup>,
+    /// Whether a backup was restored: until the program has noticed it, what it writes has smaller versions.
+    pub(crate) restored: bool,
     pub(crate) violations: Vec<String>,
     began: Instant,
     log: Vec<String>,
@@ -80,6 +84,8 @@ impl Walk {
             selection: Selection::all(),
             own: BTreeMap::new(),
             random,
+            backup: None,
+            restored: false,
             violations: Vec::new(),
             began: Instant::now(),
             log: Vec::new(),
@@ -88,7 +94,7 @@ impl Walk {
         walk
     }
 
-    fn note(&mut self, text: impl Into<String>) {
+    pub(crate) fn note(&mut self, text: impl Into<String>) {
         self.log
             .push(format!("{:?} {}", self.began.elapsed(), text.into()));
     }
@@ -107,7 +113,7 @@ impl Walk {
     }
 
     async fn step(&mut self) {
-        match self.random.u8(..32) {
+        match self.random.u8(..34) {
             0..=6 => self.write(false).await,
             7..=13 => self.write(true).await,
             14..=18 => self.wait().await,
@@ -138,11 +144,12 @@ impl Walk {
             27 => self.load().await,
             28 => self.pause().await,
             29 | 30 => self.write_secret().await,
+            31 | 32 => self.outage().await,
             _ => self.restart().await,
         }
     }
 
-    async fn wait(&mut self) {
+    pub(crate) async fn wait(&mut self) {
         let wait = match self.random.u8(..4) {
             0 => Duration::from_millis(self.random.u64(..20)),
             1 | 2 => Duration::from_millis(self.random.u64(..5000)),
@@ -158,7 +165,7 @@ impl Walk {
     }
 
     /// Creates, changes or deletes a ConfigMap, by the program's client or another one.
-    async fn write(&mut self, own: bool) {
+    pub(crate) async fn write(&mut self, own: bool) {
         let key = self.pick();
         let client = if own {
             self.program.factory.client()
@@ -213,14 +220,20 @@ impl Walk {
 
     /// Returns whether the cache promises to show what the program writes.
     pub(crate) fn shows_own_writes(&self) -> bool {
-        !self.options.has_source
+        !self.options.has_source && !self.restored
     }
 
-    async fn write_secret(&mut self) {
+    /// Applies or deletes a Secret, by a client that is not the program's.
+    pub(crate) async fn write_secret(&mut self) {
         let (key, of) = (self.pick(), self.pick());
         self.note(format!("secret {key} of {}", of.name()));
         let namespace = key.namespace().unwrap_or_default();
         let api: Api<Secret> = Api::namespaced(self.cluster.client(), namespace);
+        if self.random.u8(..5) == 0 {
+            // One that is missing is as good.
+            drop(api.delete(key.name(), &DeleteParams::default()).await);
+            return;
+        }
         let object = json!({
             "apiVersion": "v1", "kind": "Secret", "metadata": {"name": key.name()},
             "stringData": {"of": of.name(), "number": self.random.u32(..).to_string()},
@@ -320,6 +333,7 @@ impl Walk {
             self.start().await;
         }
         sleep(Duration::from_secs(5400)).await;
+        self.restored = false;
     }
 }
 

@@ -251,7 +251,7 @@ impl Promises {
             // which.
             let keys = self.open.get(&handler).filter(|_| *waiting == 0);
             for (key, promises) in keys.into_iter().flatten() {
-                if sample.slowed.contains(key) || under_way(&sample.kind, key) {
+                if under_way(&sample.kind, key) {
                     continue;
                 }
                 let is_late = |promise: &&Promise| promise.due.max(from) + SLACK <= now;

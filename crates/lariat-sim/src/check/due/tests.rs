@@ -108,7 +108,7 @@ fn a_delay_that_has_ended_is_not_the_earlier_of_two() {
 }
 
 #[test]
-fn a_busy_or_slowed_controller_is_not_found() {
+fn a_busy_controller_is_not_found() {
     let mut harness = harness();
     enqueue(&mut harness, Duration::ZERO);
     let held = Sample {
@@ -119,13 +119,8 @@ fn a_busy_or_slowed_controller_is_not_found() {
         ready: 1,
         ..sample(Some(1))
     };
-    let slowed = Sample {
-        slowed: [key("a")].into(),
-        ..sample(Some(1))
-    };
     harness.act(60_000, ActivityKind::Sampled(vec![held]));
     harness.act(61_000, ActivityKind::Sampled(vec![ready]));
-    harness.act(62_000, ActivityKind::Sampled(vec![slowed]));
     assert_eq!(harness.found(), 0);
 }
 

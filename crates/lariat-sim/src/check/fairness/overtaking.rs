@@ -29,9 +29,10 @@ use crate::oracle::{Oracle, Past};
 /// A key that waits for its first call since the cache was filled has it after at most `4 × (n + 1)` dequeues of the
 /// queue and as many turns of the line, for `n` keys of the kind.
 ///
-/// A change is known to be published where something is subscribed to the kind, so the trial subscribes. Keys the
-/// process writes itself are left out, because the hot loop detector may slow them; keys with a worker are not counted
-/// while they have it. A selection that changes shows old objects again, so from then on the kind is left out.
+/// A change is known to be published where something is subscribed to the kind, so the trial subscribes. Keys with a
+/// worker are not counted while they have it. What handlers write while a stop drains the queue waits for the next
+/// start. A selection that changes shows old objects again, so from then on the
+/// kind is left out.
 ///
 /// While content is fetched on demand, a worker may have a key and wait for the content before a handler is called,
 /// which no event shows; until it is cached again no calls are counted.
@@ -61,8 +62,6 @@ struct Queue {
     /// The number of calls of each handler that have begun.
     begun: BTreeMap<Arc<str>, usize>,
     keys: BTreeSet<ObjectKey>,
-    /// Keys the process has written.
-    own: BTreeSet<ObjectKey>,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -98,16 +97,6 @@ impl Check for Overtaking {
             Event::Selected {
                 incarnation, kind, ..
             } => self.queue(incarnation, kind).is_selected = true,
-            Event::Wrote {
-                incarnation,
-                kind,
-                key,
-                ..
-            } => {
-                let queue = self.queue(incarnation, kind);
-                queue.fresh.retain(|of, _| of.1 != *key);
-                queue.own.insert(key.clone());
-            }
             Event::Published { subscriber, change } => {
                 self.published(&subscriber.incarnation, &subscriber.kind, change);
             }
@@ -165,10 +154,6 @@ impl Overtaking {
                     let queue = self.queue(incarnation, &sample.kind);
                     queue.workers = sample.workers;
                     queue.is_on_demand = sample.is_on_demand;
-                    let slowed = |key: &ObjectKey| sample.slowed.contains(key);
-                    // The hot loop detector delays a key in a hot loop on purpose, so low-priority keys may overtake
-                    // it.
-                    queue.fresh.retain(|of, _| !slowed(&of.1));
                 }
             }
             ActivityKind::Starting(_) | ActivityKind::Stopping(_) | ActivityKind::Stopped => {
@@ -199,6 +184,7 @@ impl Overtaking {
             .handlers_of(kind)
             .map(|(name, _)| Arc::clone(name))
             .collect();
+        let is_stopping = state.stops;
         let queue = self.queue(incarnation, kind);
         let key = change.key();
         queue.keys.insert(key.clone());
@@ -212,7 +198,7 @@ impl Overtaking {
         }
         let of = |name: &Arc<str>| (Arc::clone(name), key.clone());
         queue.changed.extend(handlers.iter().map(of));
-        if queue.workers.is_none() || queue.is_selected || queue.own.contains(key) {
+        if is_stopping || queue.workers.is_none() || queue.is_selected {
             return;
         }
         for name in handlers {

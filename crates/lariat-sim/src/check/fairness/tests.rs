@@ -136,6 +136,18 @@ fn a_change_that_was_handled_or_has_a_worker_does_not_wait() {
 }
 
 #[test]
+fn a_change_that_is_published_during_a_stop_waits_for_the_start() {
+    let mut harness = harness(Some(1));
+    harness.act(1, ActivityKind::Stopping(Duration::from_secs(30)));
+    harness.act(1, ActivityKind::Sampled(vec![sample(Some(1))]));
+    publish(&mut harness, "written");
+    for number in 0..20 {
+        harness.calls(3, "h", &format!("listed-{number}"), late());
+    }
+    assert_eq!(harness.found(), 0);
+}
+
+#[test]
 fn a_first_call_after_very_many_others_is_found() {
     let mut harness = harness(None);
     for _ in 0..30 {

@@ -116,6 +116,34 @@ impl OperatorHarness {
         });
     }
 
+    /// Does something as another process.
+    fn as_process(&mut self, process: &str, act: impl FnOnce(&mut Self)) {
+        let own = std::mem::replace(&mut self.now.actor, Arc::from(process));
+        act(self);
+        self.now.actor = own;
+    }
+
+    pub(super) fn operates_as(&mut self, process: &str) {
+        let incarnation = IncarnationId {
+            process: Arc::from(process),
+            number: 0,
+        };
+        let action = OperatorAction::Operates {
+            period: Duration::from_secs(60),
+            fetches: false,
+        };
+        self.as_process(process, |harness| {
+            harness.note(&Event::Did {
+                incarnation,
+                action,
+            });
+        });
+    }
+
+    pub(super) fn sent_by(&mut self, process: &str, request: u64, what: &str) {
+        self.as_process(process, |harness| harness.sent(request, what));
+    }
+
     pub(super) fn sent(&mut self, request: u64, what: &str) {
         let what = what.to_owned();
         self.note(&Event::Sent { request, what });

@@ -1,6 +1,6 @@
 //! Requests of operators: no hot loop, and none at all at rest.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,17 +18,26 @@ use crate::shop;
 const MOST: usize = 300;
 const MINUTE: Duration = Duration::from_secs(60);
 
+/// The number of writes that answer one of another process.
+const ANSWERS: usize = 2;
+
 /// An object is not written in a hot loop.
 ///
 /// `Reconcile::apply` and `StatusWriter`: what is as wanted is not sent, so writes are bounded by what others change
-/// and by retries. The bound is [`MOST`] a minute for one path in one process, one more for each foreign change that
-/// a conflict made of the object, because it comes with each write, and one more for each write of another process:
-/// replicas that see different states answer each other's writes, and nothing delays that by default.
+/// and by retries. The bound is [`MOST`] a minute for one path in one process, and one more for each foreign change
+/// that a conflict made of the object, because it comes with each write. For a program of one process that is all.
+///
+/// Replicas without a lease that see different states answer each other's writes, and nothing delays that by default.
+/// So each write of another process allows [`ANSWERS`] of the path, the next ones, which are not counted: one that
+/// conflicts with it, and one that names the state that was read then.
 #[derive(Default)]
 pub(super) struct Writes {
     operators: Operators,
     touched: Touched,
+    /// The counted writes of the last minute, by process and path.
     recent: BTreeMap<(Arc<str>, String), VecDeque<Duration>>,
+    /// The process that has written each path last, and how many more of its writes answer one of another.
+    last: BTreeMap<String, (Arc<str>, usize)>,
     /// The time at which paths were forgotten last that are not written any more.
     swept: Duration,
 }
@@ -49,30 +58,15 @@ impl Check for Writes {
         if !self.operators.has(&moment.actor) || !is_write(what) {
             return Vec::new();
         }
-        if moment.at >= self.swept + MINUTE {
-            self.swept = moment.at;
-            let is_recent = |last: &Duration| *last + MINUTE >= moment.at;
-            self.recent
-                .retain(|_, times| times.back().is_some_and(is_recent));
-        }
+        self.sweep(moment.at);
         // Without the query: parameters such as the field manager do not make it another object.
         let path = what.split('?').next().unwrap_or_default();
-        let recent = self
-            .recent
-            .entry((Arc::clone(&moment.actor), path.to_owned()))
-            .or_default();
-        recent.push_back(moment.at);
-        while recent
-            .front()
-            .is_some_and(|first| *first + MINUTE < moment.at)
-        {
-            recent.pop_front();
+        if self.answers(&moment.actor, path) {
+            return Vec::new();
         }
-        let count = recent.len();
+        let count = self.count(moment, path);
         // The second comparison parses the path, and is needed for the few that are beyond the first.
-        if count <= MOST
-            || count <= MOST + self.touched.lately(path, moment.at) + self.answered(moment, path)
-        {
+        if count <= MOST || count <= MOST + self.touched.lately(path, moment.at) {
             return Vec::new();
         }
         vec![format!("{path}: {count} requests within a minute")]
@@ -80,14 +74,43 @@ impl Check for Writes {
 }
 
 impl Writes {
-    /// Returns how many writes of one path other processes have sent within the last minute.
-    fn answered(&self, moment: &Moment, path: &str) -> usize {
-        let others = self.recent.iter();
-        let others = others.filter(|((actor, of), _)| *actor != moment.actor && of == path);
-        let is_recent = |sent: &&Duration| **sent + MINUTE >= moment.at;
-        others
-            .map(|(_, sent)| sent.iter().filter(is_recent).count())
-            .sum()
+    /// Records who writes a path; returns whether the write answers one of another process.
+    fn answers(&mut self, actor: &Arc<str>, path: &str) -> bool {
+        let (last, left) = match self.last.remove(path) {
+            Some((last, left)) => (last, left),
+            None => (Arc::clone(actor), 0),
+        };
+        let left = if last == *actor { left } else { ANSWERS };
+        let now = (Arc::clone(actor), left.saturating_sub(1));
+        self.last.insert(path.to_owned(), now);
+        left > 0
+    }
+
+    /// Counts a write; returns how many there were within a minute.
+    fn count(&mut self, moment: &Moment, path: &str) -> usize {
+        let of = (Arc::clone(&moment.actor), path.to_owned());
+        let recent = self.recent.entry(of).or_default();
+        recent.push_back(moment.at);
+        while recent
+            .front()
+            .is_some_and(|first| *first + MINUTE < moment.at)
+        {
+            recent.pop_front();
+        }
+        recent.len()
+    }
+
+    /// Forgets paths that have not been written for a minute, once a minute.
+    fn sweep(&mut self, now: Duration) {
+        if now < self.swept + MINUTE {
+            return;
+        }
+        self.swept = now;
+        let is_recent = |last: &Duration| *last + MINUTE >= now;
+        self.recent
+            .retain(|_, times| times.back().is_some_and(is_recent));
+        let written: BTreeSet<&str> = self.recent.keys().map(|(_, path)| &**path).collect();
+        self.last.retain(|path, _| written.contains(&**path));
     }
 }
 
@@ -199,6 +222,28 @@ mod tests {
         harness.sent(1000, PATCH);
         assert!(
             harness.found("311 requests within a minute"),
+            "{:?}",
+            harness.all()
+        );
+    }
+
+    #[tokio::test]
+    async fn a_write_of_another_process_allows_two_writes() {
+        let mut harness = OperatorHarness::new(Writes::default()).await;
+        harness.operates();
+        harness.operates_as("operator-1");
+        for number in 0..2 * MOST {
+            harness.sent(number as u64, PATCH);
+            harness.sent_by("operator-1", number as u64, PATCH);
+        }
+        // The very first write was counted, and the next two are answers.
+        for number in 0..=MOST {
+            harness.sent(number as u64, PATCH);
+        }
+        assert!(harness.all().is_empty(), "{:?}", harness.all());
+        harness.sent(1000, PATCH);
+        assert!(
+            harness.found("301 requests within a minute"),
             "{:?}",
             harness.all()
         );

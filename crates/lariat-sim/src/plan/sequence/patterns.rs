@@ -201,6 +201,29 @@ impl Sequence<'_> {
         }
     }
 
+    /// Fetches objects whose metadata alone may be cached, while a server that is behind answers.
+    ///
+    /// It is behind for reads at version zero only, which a consistent read is not.
+    pub(super) fn load(&mut self, name: u16) {
+        let names = 0..self.random.u16(3..12);
+        for name in names.clone() {
+            self.client(name, Change::Put);
+        }
+        self.wait(500, 2_000);
+        let lasts = self.random.u64(3_000..10_000);
+        self.fault(FaultKind::StaleRead, None, lasts);
+        self.wait(1, 50);
+        for name in names {
+            self.client(name, Change::Put);
+        }
+        for verb in [Verb::LoadAll, Verb::Load] {
+            self.wait(50, 1_000);
+            self.command(verb, name.into());
+            self.wait(0, 100);
+            self.client(name, Change::Put);
+        }
+    }
+
     /// Ends a program while it starts.
     ///
     /// A program that stops ends its watches and lists at once. One that is asked to end while it starts goes on with
@@ -235,6 +258,31 @@ impl Sequence<'_> {
             lasts,
         }));
         self.now(FaultKind::CutWatches);
+        self.wait(6_000, 8_000);
+    }
+
+    /// Ends a program while handlers write, which have a conflict each.
+    ///
+    /// A stop drains the keys that are due when it begins, and nothing else. So many change just before.
+    pub(super) fn end_while_writing(&mut self) {
+        for name in 0..12 {
+            self.client(name, Change::Put);
+        }
+        let process = self.place.process;
+        let lasts = self.time(8_000, 20_000);
+        self.push(StepAction::Fault(Fault {
+            kind: FaultKind::Conflict,
+            process: Some(process),
+            resource: None,
+            verb: None,
+            times: u64::MAX,
+            lasts,
+        }));
+        // The changes are under way; calls for the first of them have begun.
+        self.wait(50, 600);
+        let down = self.time(500, 4_000);
+        let what = ProcessFault::Restart(down);
+        self.push(StepAction::Process { process, what });
         self.wait(6_000, 8_000);
     }
 }

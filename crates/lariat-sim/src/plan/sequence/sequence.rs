@@ -31,14 +31,20 @@ pub(crate) enum Pattern {
     StopWithRetries,
     /// Objects change while handlers run for them.
     Burst,
+    /// Objects are fetched while reads are answered from an old state.
+    Load,
     /// The process is asked to end while a start waits for its caches.
     ///
     /// Watches or answers go wrong meanwhile.
     EndWhileStarting,
+    /// The process is asked to end while keys are due whose handlers write.
+    ///
+    /// Others change each object just before.
+    EndWhileWriting,
 }
 
 /// The patterns that are drawn by chance; the end of a process has a chance of its own.
-const PATTERNS: [Pattern; 13] = [
+const PATTERNS: [Pattern; 14] = [
     Pattern::WriteWhileLoading,
     Pattern::WriteWhileLoading,
     Pattern::LeaveAndReturn,
@@ -52,6 +58,7 @@ const PATTERNS: [Pattern; 13] = [
     Pattern::Quiet,
     Pattern::StopWithRetries,
     Pattern::Burst,
+    Pattern::Load,
 ];
 
 impl Pattern {
@@ -106,7 +113,9 @@ impl<'a> Sequence<'a> {
             Pattern::Quiet => self.quiet(name),
             Pattern::StopWithRetries => self.stop_with_retries(),
             Pattern::Burst => self.burst(name),
+            Pattern::Load => self.load(name),
             Pattern::EndWhileStarting => self.end_while_starting(),
+            Pattern::EndWhileWriting => self.end_while_writing(),
         }
         (self.steps, self.at)
     }
