@@ -173,9 +173,12 @@ impl Reflector {
             }
             end => end,
         };
-        let reason = end
-            .as_ref()
-            .map_or_else(ReflectorError::end, |()| End::Closed);
+        let closed = if lasted < cursor.timeout.saturating_sub(SHORTEST_WATCH) {
+            End::ClosedEarly
+        } else {
+            End::Closed
+        };
+        let reason = end.as_ref().map_or_else(ReflectorError::end, |()| closed);
         // A watch from the version of the list has worked, so the next list can be in pages again.
         if cursor.has_events {
             self.in_one_piece &= policy::is_useless(reason);
@@ -233,8 +236,10 @@ impl Reflector {
             None
         };
         // A server that has gone back behind the event is silent.
-        let silent = Some(Err(ReflectorError::OtherHistory));
-        time::timeout(REPETITION, repeated).await.unwrap_or(silent)
+        match time::timeout(REPETITION, repeated).await {
+            Ok(end) => end,
+            Err(_) => Some(Err(self.other_history())),
+        }
     }
 
     /// Waits until the first watch of a store from an earlier run shows that its version is still valid.
