@@ -325,7 +325,9 @@ impl<K: Eq + Hash + Clone, P: Payload> WorkQueue<K, P> {
         self.shared.change(|state, now| state.core.leave(lane, now));
     }
 
-    /// Forgets the limit of a lane and whether it is closed. The keys that wait for it become due.
+    /// Forgets the limit of a lane, and whether it is closed.
+    ///
+    /// The keys that wait for it become due.
     pub fn forget_lane(&self, lane: LaneId) {
         self.shared
             .change(|state, now| state.core.forget_lane(lane, now));
@@ -621,7 +623,9 @@ impl<K: Eq + Hash + Clone, P: Payload> Work<K, P> {
         state.limiter.delay(failures, now())
     }
 
-    /// Admits a call of a lane, or lets the lane wait in the queue; returns what it waits for.
+    /// Admits a call of a lane, or lets the lane wait in the queue.
+    ///
+    /// Returns the reason for which it waits.
     ///
     /// If it waits, do not call it: the lane becomes due again, with `payload`, which is called under the lock of the
     /// queue and must not use it. Otherwise, and if the lane has a [`limit`](WorkQueue::limit), end the call with

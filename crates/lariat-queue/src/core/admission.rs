@@ -86,7 +86,7 @@ impl<K: Eq + Hash + Clone, P: Payload> QueueCore<K, P> {
         why
     }
 
-    /// Lets a lane of a key in processing wait at its gate, whether or not that is closed.
+    /// Lets a lane of a key in processing wait at its gate, even if that is open.
     pub fn wait(&mut self, slot: u32, lane: LaneId, later: (Priority, P), now: Instant) {
         // A queue that shuts down refuses waits as it refuses adds, and drops the runs of that time.
         if self.shutting_down || self.entries[slot].value.is_dropped {
@@ -120,7 +120,9 @@ impl<K: Eq + Hash + Clone, P: Payload> QueueCore<K, P> {
         }
     }
 
-    /// Ends an admitted call of a limited lane; the next key in line becomes due for it.
+    /// Ends an admitted call of a limited lane.
+    ///
+    /// The next key in line becomes due for it.
     pub fn leave(&mut self, lane: LaneId, now: Instant) {
         let now = self.clock.stamp(now);
         self.give_on([lane], now);

@@ -16,7 +16,7 @@ use crate::{KeyState, Payload, Priority, QueueSnapshot, QueuedKey, QueuedLane, W
 pub(super) const MOST_LOOKED_AT: usize = 16 * 1024;
 
 impl<K: Eq + Hash + Clone, P: Payload> QueueCore<K, P> {
-    /// Returns the first keys: ready, then in processing, deferred, waiting, and delayed.
+    /// Returns the first keys: ready, in processing, deferred, waiting, delayed.
     ///
     /// See [`WorkQueue::snapshot`](crate::WorkQueue::snapshot).
     #[must_use]
