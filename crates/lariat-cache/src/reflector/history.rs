@@ -5,11 +5,11 @@
 //! has not reached yet is opened and stays silent. A watch from a version that it has passed again omits the changes
 //! below it.
 //!
-//! So after a failure, or a watch that was closed before its time, a watch begins right before its last event, which the
-//! server has to repeat at once: the same version of the same object, with the same content. That needs no further
-//! request. If the last event came more than five minutes before the failure, the server may have forgotten it. Then one
-//! reflector asks for the server's version, for all of the factory, and it must not be below a version that was reached.
-//! An own write that a watch passes without reporting it is of another history too.
+//! So after a failure a watch begins right before its last event, which the server has to repeat at once: the same
+//! version of the same object, with the same content. That needs no further request. If the last event came more than
+//! five minutes before the failure, the server may have forgotten it. Then one reflector asks for the server's version,
+//! for all of the factory, and it must not be below a version that was reached. An own write that a watch passes without
+//! reporting it is of another history too.
 //!
 //! In another history, all reflectors of the factory read everything again and compare contents. Versions of lists and
 //! bookmarks show it as well, if they are below a version that was reached (`loading`, `cursor`).
@@ -34,7 +34,7 @@ use super::source::SourceRequest;
 use super::stream::WatchEvent;
 
 /// How long a reflector waits while another one asks for the server's version.
-const TURN: Duration = Duration::from_secs(10);
+const TURN: Duration = Duration::from_secs(1);
 
 impl Reflector {
     /// Watches on after a failure, from a version or from right before the last event.
@@ -144,7 +144,7 @@ impl Reflector {
         &self,
         reached: &ResourceVersion,
     ) -> Result<ResourceVersion, ReflectorError> {
-        // Not for ever: an answer that does not come must not delay all kinds.
+        // Not for long: an answer that does not come, or one failure after the other, must not delay all kinds.
         let turn = time::timeout(TURN, self.reading.server.asked.lock()).await;
         let mut turn = turn.ok();
         // It counts if it was asked for since this reflector had its last failure.

@@ -173,12 +173,9 @@ impl Reflector {
             }
             end => end,
         };
-        let closed = if lasted < cursor.timeout.saturating_sub(SHORTEST_WATCH) {
-            End::ClosedEarly
-        } else {
-            End::Closed
-        };
-        let reason = end.as_ref().map_or_else(ReflectorError::end, |()| closed);
+        let reason = end
+            .as_ref()
+            .map_or_else(ReflectorError::end, |()| End::Closed);
         // A watch from the version of the list has worked, so the next list can be in pages again.
         if cursor.has_events {
             self.in_one_piece &= policy::is_useless(reason);
@@ -236,10 +233,8 @@ impl Reflector {
             None
         };
         // A server that has gone back behind the event is silent.
-        match time::timeout(REPETITION, repeated).await {
-            Ok(end) => end,
-            Err(_) => Some(Err(self.other_history())),
-        }
+        let silent = Some(Err(ReflectorError::OtherHistory));
+        time::timeout(REPETITION, repeated).await.unwrap_or(silent)
     }
 
     /// Waits until the first watch of a store from an earlier run shows that its version is still valid.

@@ -182,50 +182,23 @@ async fn server_that_is_still_away_is_asked_again_for_its_version() {
     assert_eq!((bench.script.lists(), bench.script.watches()), (1, 2));
 }
 
-/// A server that ends closes its watches in good order, before the time that was asked for.
 #[tokio::test(start_paused = true)]
-async fn watch_that_is_closed_before_its_time_is_followed_by_a_check() {
-    for (version, lists) in [(20, 1), (14, 2)] {
-        let script = Script::new(|ask| match (ask.watch, ask.number) {
-            (false, 0) => list(10, "", &["a"]),
-            (false, _) => list(30, "", &["a"]),
-            (true, 0) => Answer::Pieces(vec![bookmark(15)], BodyEnd::Clean),
-            (true, _) => quiet(),
-        });
-        let bench = Scripted::of(script.checked(move |_| list(version, "", &["a"])));
-        time::sleep(MINUTE).await;
-        assert_eq!((bench.script.lists(), bench.script.watches()), (lists, 2));
-        assert_eq!(bench.script.checks().len(), 1);
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn watch_that_is_closed_at_its_time_goes_on_from_its_version() {
-    let bench = Scripted::start(|ask| match (ask.watch, ask.number) {
-        (false, _) => list(10, "", &["a"]),
-        (true, 0) => closed_at_its_time(&ask.query),
-        (true, _) => quiet(),
+async fn watches_that_the_server_closes_are_opened_again_from_their_version() {
+    let script = Script::new(|ask| {
+        if ask.watch {
+            Answer::Pieces(
+                vec![event("MODIFIED", "a", 11 + ask.number as u64)],
+                BodyEnd::Clean,
+            )
+        } else {
+            list(10, "", &["a"])
+        }
     });
-    time::sleep(11 * MINUTE).await;
-    assert!(bench.script.queries(true)[1].contains("resourceVersion=11&"));
-    assert_eq!(bench.script.checks(), [""; 0]);
-}
-
-/// A watch with an event and bookmarks that lasts as long as was asked for.
-fn closed_at_its_time(query: &str) -> Answer {
-    let timeout = query
-        .split('&')
-        .find_map(|it| it.strip_prefix("timeoutSeconds="));
-    let timeout: u64 = timeout
-        .expect("it has one")
-        .parse()
-        .expect("it is a number");
-    let first = futures::stream::once(async { Ok(Frame::data(event("MODIFIED", "a", 11).into())) });
-    let rest = futures::stream::once(async move {
-        time::sleep(Duration::from_secs(timeout)).await;
-        Ok(Frame::data(Bytes::new()))
-    });
-    Answer::Body(StreamBody::new(first.chain(rest)).boxed_unsync())
+    let bench = Scripted::of(script.checked(|_| panic!("it is not asked")));
+    time::sleep(MINUTE).await;
+    assert!(bench.script.watches() > 10);
+    assert!(bench.script.queries(true)[5].contains("resourceVersion=15&"));
+    assert_eq!((bench.script.checks().len(), bench.script.lists()), (0, 1));
 }
 
 /// Requests of lists of one object, counted.
