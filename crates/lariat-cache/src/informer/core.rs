@@ -59,7 +59,7 @@ pub(crate) struct Wanted {
     pub(super) content: bool,
 }
 
-/// What all informers of a factory share.
+/// The parts that all informers of a factory share.
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) missing: MissingKind,
@@ -68,7 +68,7 @@ pub(crate) struct Shared {
     pub(crate) warm: Option<WarmStore>,
     pub(crate) cluster: ClusterUid,
     pub(crate) filter: Option<ContentFilter>,
-    /// What the reflectors of all kinds know about the API server.
+    /// The state of the API server, as the reflectors of all kinds have seen it.
     pub(crate) server: SharedServer,
     /// The last updates of objects, if they are kept.
     pub(crate) updates: Arc<LastUpdates>,
@@ -370,10 +370,10 @@ impl Core {
         self.publisher.wrote(object, content, sent, meaning);
     }
 
-    /// Applies a state that was fetched if it is newer than the cached one, as the answer to a write is applied.
+    /// Caches a fetched object that is newer than the cached one, as the answer to a write.
     ///
-    /// Handlers see the fetched state. If the cache left it out and the server were restored from a backup before the
-    /// watch reports it, the cache would see no change, and no handler would be called with the restored state.
+    /// A handler sees the fetched object. If the cache left it out, and the server were restored from a backup before
+    /// the watch reports it, the cache would see no change, and no handler would be called with the restored state.
     pub(super) fn saw(&self, fetched: &ObjectMetadata, json: &[u8], sent: u64) {
         let cached = self.store.get(fetched.key());
         let order = cached.and_then(|cached| fetched.version().compare(cached.version()));

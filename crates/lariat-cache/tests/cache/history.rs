@@ -170,7 +170,7 @@ async fn refused_request_for_the_version_is_followed_by_a_list() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn server_that_is_still_away_is_asked_again_for_its_version() {
+async fn version_check_is_repeated_while_the_server_is_away() {
     let script = script(vec![bookmark(15)], quiet);
     let bench = Scripted::of(script.checked(|ask| match ask.number {
         0..8 => Answer::Nothing,

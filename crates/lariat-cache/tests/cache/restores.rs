@@ -448,7 +448,7 @@ async fn server_that_is_behind_leads_to_a_list_and_reports_nothing_older() {
 
 /// The cache had only the restored state, so nothing changed for it.
 #[tokio::test(start_paused = true)]
-async fn fetched_state_that_a_restore_undoes_before_the_watch_reports_it_is_replaced() {
+async fn fetched_object_is_replaced_by_a_restore_before_the_watch_reports_it() {
     let cluster = cluster().await;
     let writer = Writer::new(cluster.client());
     writer.create("a").await;

@@ -154,7 +154,7 @@ async fn watch_that_moves_behind_an_own_write_stays_stale() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn watch_that_passes_an_own_write_without_reporting_it_is_followed_by_a_list() {
+async fn own_write_that_a_watch_passes_unreported_leads_to_a_list() {
     let cluster = cluster().await;
     let hangs = Arc::new(AtomicBool::new(true));
     let factory = factory(following(&cluster, &hangs, 1000));

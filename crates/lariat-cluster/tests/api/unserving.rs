@@ -41,7 +41,7 @@ async fn versions_are_served_again_after_none_was() {
 
 /// Clients of a version need it to remove the finalizers for which the CRD waits.
 #[tokio::test(start_paused = true)]
-async fn version_is_served_again_while_its_crd_terminates() {
+async fn terminating_crd_serves_a_version_again() {
     let bench = defined().await;
     let mut held = widget("held");
     held["metadata"]["finalizers"] = json!(["demo.dev/hold"]);
@@ -62,7 +62,7 @@ async fn version_is_served_again_while_its_crd_terminates() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn version_ends_that_is_not_served_any_more_while_its_crd_terminates() {
+async fn terminating_crd_ends_a_version_that_is_not_served() {
     let bench = defined().await;
     let mut held = widget("held");
     held["metadata"]["finalizers"] = json!(["demo.dev/hold"]);

@@ -320,7 +320,9 @@ impl FactoryRun {
 
     /// Returns an error that names the keys that were due and not processed, if there are some.
     fn unfinished(&self, grace: Duration) -> Result<(), StopError> {
-        let unfinished: Vec<_> = self.left().flat_map(unfinished_of).collect();
+        let left = self.left();
+        let unfinished = left.flat_map(|(core, dropped)| unfinished_of(core, dropped));
+        let unfinished: Vec<_> = unfinished.collect();
         self.cores().for_each(|core| core.activity().clear());
         if unfinished.is_empty() {
             return Ok(());
@@ -330,7 +332,7 @@ impl FactoryRun {
 }
 
 /// Returns the keys of a kind that were not processed, given its dropped calls.
-fn unfinished_of((core, dropped): (&Arc<ControllerCore>, Vec<Doing>)) -> Vec<Unfinished> {
+fn unfinished_of(core: &ControllerCore, dropped: Vec<Doing>) -> Vec<Unfinished> {
     let ready = core.queue().ready_keys();
     // The keys of calls that were dropped while their kind rests have left the queue.
     let (kept, gone): (Vec<_>, Vec<_>) = dropped

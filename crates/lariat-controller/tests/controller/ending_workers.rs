@@ -65,7 +65,7 @@ async fn next_handler_has_as_many_workers_while_a_call_of_the_last_one_hangs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn worker_whose_hung_call_ends_calls_nothing_beside_the_one_that_replaced_it() {
+async fn replaced_worker_calls_nothing_after_its_hung_call_has_ended() {
     let bench = Bench::new().await;
     let scope = CancellationToken::new();
     let (_, go) = waits(&bench, &scope);
@@ -94,7 +94,7 @@ async fn worker_whose_hung_call_ends_calls_nothing_beside_the_one_that_replaced_
 }
 
 #[tokio::test(start_paused = true)]
-async fn handler_sees_no_deletion_of_a_call_dropped_after_its_kind_rested() {
+async fn new_handler_is_not_called_for_deletion_of_dropped_call() {
     let bench = Bench::with(|builder| builder.grace_period(SECOND)).await;
     let scope = CancellationToken::new();
     let options = HandlerOptions::default().until(scope.clone());
@@ -141,7 +141,7 @@ async fn end_of_workers_is_logged_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn workers_stay_within_their_number_when_hung_calls_move_to_another_replica() {
+async fn workers_keep_their_number_when_hung_keys_change_replica() {
     let bench = Bench::new().await;
     let (one, two) = (factory(&bench, "one", true), factory(&bench, "two", true));
     let config_maps = one.for_object::<ConfigMap>();
