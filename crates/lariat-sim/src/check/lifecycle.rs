@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use lariat_core::Gvk;
+use lariat_core::{Gvk, ObjectKey};
 
 use super::incarnations::Incarnations;
 use super::{Check, Findings};
 use crate::activity::{Activity, ActivityKind};
 use crate::actors::{HandlerId, IncarnationId};
-use crate::event::{Event, Moment};
+use crate::event::{Event, Moment, Next};
 use crate::oracle::Oracle;
 
 /// No handler is called before its kind's cache was filled since the start.
@@ -84,16 +84,29 @@ impl FilledFirst {
 
 /// A stop ends within its grace period and leaves no call behind.
 ///
-/// No handler is called after a stop or after it was deregistered.
+/// No handler is called after a stop or after it was deregistered, and no call is dropped before the grace period is
+/// over. A deregistration ends after the running calls of its handler.
 ///
 /// The bound on a stop is the grace period (`FactoryBuilder::grace_period`) and a second; time in which the process was
 /// paused does not count.
 #[derive(Default)]
 pub(super) struct Stops {
     incarnations: Incarnations,
-    /// The age of the process when the stop began, and its grace period.
-    stopping: BTreeMap<IncarnationId, (Duration, Duration)>,
+    stopping: BTreeMap<IncarnationId, Stopping>,
     gone: BTreeSet<HandlerId>,
+    /// Calls under way.
+    calls: BTreeSet<(HandlerId, ObjectKey)>,
+    /// Findings about dropped calls. A process that is killed drops its calls as well, so they count once the process
+    /// is seen alive.
+    dropped: BTreeMap<IncarnationId, Findings>,
+}
+
+/// A stop in progress.
+struct Stopping {
+    began: Duration,
+    /// The age of the process when the stop began.
+    age: Duration,
+    grace: Duration,
 }
 
 const SLACK: Duration = Duration::from_secs(1);
@@ -107,10 +120,24 @@ impl Check for Stops {
         self.incarnations.saw(moment, event);
         match event {
             Event::Acted(activity) => self.act(activity, moment.at),
-            Event::Began { handler, key, .. } => self.began(handler, key.as_str()),
+            Event::Began { handler, key, .. } => {
+                self.calls.insert((handler.clone(), key.clone()));
+                self.began(handler, key.as_str())
+            }
+            Event::Ended {
+                handler, key, next, ..
+            } => {
+                self.calls.remove(&(handler.clone(), key.clone()));
+                if *next == Next::Dropped {
+                    self.call_dropped(handler, key, moment.at);
+                }
+                Vec::new()
+            }
             Event::IncarnationEnded(incarnation) => {
                 self.stopping.remove(incarnation);
+                self.dropped.remove(incarnation);
                 self.gone.retain(|of| of.incarnation != *incarnation);
+                self.calls.retain(|(of, _)| of.incarnation != *incarnation);
                 Vec::new()
             }
             _ => Vec::new(),
@@ -129,11 +156,26 @@ impl Stops {
                 self.gone.remove(&activity.handler(kind, name));
             }
             ActivityKind::Deregistered { kind, name } => {
-                self.gone.insert(activity.handler(kind, name));
+                let handler = activity.handler(kind, name);
+                let its = self.calls.iter().filter(|(of, _)| *of == handler);
+                let running = its.map(|(_, key)| {
+                    let kind = kind.kind();
+                    format!("{name} is deregistered, its call for {kind} {key} has not ended")
+                });
+                let found = running.collect();
+                self.gone.insert(handler);
+                return found;
             }
             ActivityKind::Stopping(grace) => {
-                self.stopping
-                    .insert(incarnation.clone(), (state.awake(at), *grace));
+                let stopping = Stopping {
+                    began: at,
+                    age: state.awake(at),
+                    grace: *grace,
+                };
+                self.stopping.insert(incarnation.clone(), stopping);
+            }
+            ActivityKind::Sampled(_) => {
+                return self.dropped.remove(incarnation).unwrap_or_default();
             }
             ActivityKind::Stopped => {
                 let mut found: Findings = state
@@ -143,8 +185,8 @@ impl Stops {
                         format!("the stop is over, a call for {} {key} is not", kind.kind())
                     })
                     .collect();
-                if let Some((began, grace)) = self.stopping.remove(incarnation) {
-                    let took = state.awake(at).saturating_sub(began);
+                if let Some(Stopping { age, grace, .. }) = self.stopping.remove(incarnation) {
+                    let took = state.awake(at).saturating_sub(age);
                     // `awake` leaves pauses out on both sides: a process that is paused in a stop is not late.
                     if took > grace.saturating_add(SLACK) {
                         found.push(format!("a stop with {grace:?} of grace took {took:?}"));
@@ -155,6 +197,22 @@ impl Stops {
             _ => {}
         }
         Vec::new()
+    }
+
+    fn call_dropped(&mut self, handler: &HandlerId, key: &ObjectKey, at: Duration) {
+        let Some(Stopping { began, grace, .. }) = self.stopping.get(&handler.incarnation) else {
+            return;
+        };
+        // With pauses: the grace period goes on while the process is paused.
+        let after = at.saturating_sub(*began);
+        if after + SLACK < *grace {
+            let (name, kind) = (&handler.name, handler.kind.kind());
+            let found = format!(
+                "the call of {name} for {kind} {key} was dropped {after:?} after a stop with {grace:?} of grace began"
+            );
+            let of = handler.incarnation.clone();
+            self.dropped.entry(of).or_default().push(found);
+        }
     }
 
     fn began(&self, handler: &HandlerId, key: &str) -> Findings {
@@ -182,8 +240,7 @@ mod tests {
     use lariat_core::Cause;
 
     use super::*;
-    use crate::check::harness::{CheckHarness, handler, kind};
-    use crate::event::Next;
+    use crate::check::harness::{CheckHarness, handler, incarnation, kind};
 
     #[test]
     fn a_call_before_the_cache_is_filled_is_found() {
@@ -240,5 +297,41 @@ mod tests {
         harness.act(2, ActivityKind::Deregistered { kind, name });
         harness.calls(3, "h", "a", Cause::Resync);
         assert_eq!(harness.found(), 1);
+    }
+
+    #[test]
+    fn a_deregistration_before_the_end_of_a_call_is_found() {
+        let mut harness = CheckHarness::of(Stops::default());
+        harness.registered("h", None);
+        harness.begins(1, "h", "a", Cause::Resync.into());
+        let (kind, name) = (kind(), handler("h").name);
+        harness.act(2, ActivityKind::Deregistered { kind, name });
+        assert_eq!(harness.found(), 1);
+    }
+
+    fn dropped(millis: u64) -> CheckHarness<Stops> {
+        let mut harness = CheckHarness::of(Stops::default());
+        harness.starts(0);
+        harness.begins(1, "h", "a", Cause::Resync.into());
+        harness.act(2, ActivityKind::Stopping(SLACK * 30));
+        harness.ends(millis, "h", "a", Next::Dropped);
+        harness
+    }
+
+    #[test]
+    fn a_call_that_is_dropped_within_the_grace_period_is_found() {
+        for (millis, found) in [(5_000, 1), (30_002, 0)] {
+            let mut harness = dropped(millis);
+            harness.act(millis + 500, ActivityKind::Sampled(Vec::new()));
+            assert_eq!(harness.found(), found);
+        }
+    }
+
+    #[test]
+    fn a_call_that_ends_with_its_process_is_not_found() {
+        let mut harness = dropped(5_000);
+        harness.event(5_001, &Event::IncarnationEnded(incarnation()));
+        harness.act(5_500, ActivityKind::Sampled(Vec::new()));
+        assert_eq!(harness.found(), 0);
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use lariat_core::Gvk;
 
 use super::incarnations::Incarnations;
+use super::requests::resource_of_list;
 use super::{Check, Findings, Rest};
 use crate::activity::ActivityKind;
 use crate::actors::IncarnationId;
@@ -14,13 +15,21 @@ use crate::oracle::Oracle;
 /// A kind that is to be listed again is.
 ///
 /// `Informer::relist` returns true: at rest the cache has been read once more (`KindStatus::loads`) than at the time of
-/// the request. A cache may go while its kind has no handler, and counts from zero when it is made again, so such a
-/// kind is left out from then on.
+/// the request, by a list that was sent after it. A cache may go while its kind has no handler, and counts from zero
+/// when it is made again, so such a kind is left out from then on.
 #[derive(Default)]
 pub(super) struct Relists {
     incarnations: Incarnations,
-    /// How often the cache of each kind had been read at the last request.
-    asked: BTreeMap<(IncarnationId, Gvk), u64>,
+    /// The last request for each kind.
+    asked: BTreeMap<(IncarnationId, Gvk), Asked>,
+}
+
+/// A request for a list.
+struct Asked {
+    /// How often the cache had been read.
+    loads: u64,
+    /// Whether a list was sent since.
+    is_sent: bool,
 }
 
 impl Check for Relists {
@@ -34,9 +43,15 @@ impl Check for Relists {
             Event::Acted(activity) => {
                 if let ActivityKind::Relisted { kind, loads } = &activity.what {
                     let of = (activity.incarnation.clone(), kind.clone());
-                    self.asked.insert(of, *loads);
+                    let (loads, is_sent) = (*loads, false);
+                    self.asked.insert(of, Asked { loads, is_sent });
                 }
                 self.forget_unused(&activity.incarnation);
+            }
+            Event::Sent { what, .. } => {
+                if let Some(resource) = resource_of_list(what) {
+                    self.sent(&moment.actor, resource);
+                }
             }
             Event::IncarnationEnded(incarnation) => {
                 self.asked.retain(|(of, _), _| of != incarnation);
@@ -49,9 +64,9 @@ impl Check for Relists {
     fn at_rest(&mut self, _: &Oracle, rest: &Rest<'_>) -> Findings {
         let asked = self.asked.iter();
         let of_life = asked.filter(|((of, _), _)| of == rest.incarnation);
-        let late = of_life.filter_map(|((_, kind), loads)| {
+        let late = of_life.filter_map(|((_, kind), Asked { loads, is_sent })| {
             let cache = rest.caches.iter().find(|cache| cache.gvk == *kind)?;
-            (cache.loads <= *loads).then(|| {
+            (cache.loads <= *loads || !is_sent).then(|| {
                 let kind = kind.kind();
                 format!("{kind} was to be listed again after {loads} lists, and was not")
             })
@@ -61,6 +76,14 @@ impl Check for Relists {
 }
 
 impl Relists {
+    fn sent(&mut self, process: &str, resource: &str) {
+        for ((of, kind), asked) in &mut self.asked {
+            // The plurals of the trial's kinds.
+            let plural = format!("{}s", kind.kind().to_lowercase());
+            asked.is_sent |= *of.process == *process && plural == resource;
+        }
+    }
+
     fn forget_unused(&mut self, incarnation: &IncarnationId) {
         let state = self.incarnations.of(incarnation);
         let has_handler =
@@ -90,5 +113,28 @@ mod tests {
         let (kind, name) = (kind(), handler("h").name);
         harness.act(2, ActivityKind::Deregistered { kind, name });
         assert_eq!(harness.check.asked.len(), 0);
+    }
+
+    #[test]
+    fn a_list_counts_if_it_is_sent_after_the_request() {
+        let mut harness = CheckHarness::of(Relists::default());
+        harness.registered("h", None);
+        let mut is_sent = |what: &str, again: bool| {
+            if again {
+                relisted(&mut harness);
+            }
+            let what = what.to_owned();
+            harness.event(3, &Event::Sent { request: 1, what });
+            harness.check.asked.values().all(|asked| asked.is_sent)
+        };
+        let list = "GET /api/v1/configmaps?limit=500";
+        assert!(is_sent(list, true));
+        assert!(!is_sent("GET /api/v1/secrets?limit=500", true));
+        assert!(!is_sent("GET /api/v1/configmaps?watch=true", false));
+        assert!(!is_sent(
+            "GET /api/v1/configmaps?limit=500&continue=7",
+            false
+        ));
+        assert!(is_sent(list, false));
     }
 }

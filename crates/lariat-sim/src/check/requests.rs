@@ -50,6 +50,14 @@ impl Verb {
     }
 }
 
+/// Returns the resource of a request that begins a list.
+pub(super) fn resource_of_list(what: &str) -> Option<&str> {
+    let (method, uri) = what.split_once(' ')?;
+    let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
+    let is_first = Verb::of(method, path, query) == Verb::Load && !query.contains("continue=");
+    path.rsplit('/').next().filter(|_| is_first)
+}
+
 /// A verb and the path it is for.
 type Line = (Arc<str>, Verb, String);
 
