@@ -236,7 +236,7 @@ impl Publisher {
     /// Applies a deletion by this process; `sent` is the state when it was sent.
     pub(crate) fn deleted(&self, key: &ObjectKey, uid: &Uid, sent: &Sent) {
         // An object that was cached later may be the successor, which this deletion does not concern.
-        let before = sent.before.as_ref().map(|before| before.uid());
+        let before = sent.before.as_deref();
         self.publish(|store| store.deleted(key, uid, before, sent.number));
     }
 

@@ -59,6 +59,8 @@ struct LastWrite {
 #[derive(Debug)]
 struct Deletion {
     uid: Uid,
+    /// The version in which the object was cached, if it was; later versions of the name are of its successors.
+    version: Option<ResourceVersion>,
     /// The number of the request, in the order of sending.
     sent: u64,
     answered: Answered,
@@ -163,9 +165,10 @@ impl OwnWrites {
 
     /// Returns the age of an answer, whose request has the number `sent`.
     ///
-    /// An object whose creation was sent before a deletion of its name, and answered after it, does not exist any more:
-    /// either it was created first and is the object that was deleted, or it replaced that object and was deleted
-    /// itself. If the API server handled the two in the other order, the watch will report the object.
+    /// An object whose creation was sent before a deletion of its name, and answered after it, is the successor of the
+    /// deleted one if its version is later than the one in which that was cached: the API server has handled the two in
+    /// the other order. If the deleted object was not cached, the order is not known. Others may have deleted what was
+    /// created, and created what was deleted. Then the answer is left to the watch.
     pub(super) fn answered(
         &self,
         object: &ObjectMetadata,
@@ -175,7 +178,7 @@ impl OwnWrites {
     ) -> Age {
         let name = self.names.get(object.key());
         let mut deleted = name.into_iter().flat_map(|name| &name.deleted);
-        if deleted.any(|it| sent < it.sent || (it.uid == *object.uid() && it.is_hiding())) {
+        if deleted.any(|it| it.hides_answer(object, sent)) {
             Age::Hidden
         } else if known.is_none() && reached.includes(object) {
             // The watch has passed the answer and there is no object: it was deleted before the answer came.
@@ -210,9 +213,18 @@ impl OwnWrites {
     ///
     /// The answer does not contain the version of the deletion. So if this process never saw the object, neither in a
     /// cache nor in an answer, earlier objects of its name may appear until the watch reaches the deletion.
-    pub(super) fn deleted(&mut self, key: &ObjectKey, uid: &Uid, sent: u64, reached: &Reached) {
+    /// `version` is the one in which it was cached.
+    pub(super) fn deleted(
+        &mut self,
+        key: &ObjectKey,
+        uid: &Uid,
+        version: Option<&ResourceVersion>,
+        sent: u64,
+        reached: &Reached,
+    ) {
         let deletion = Deletion {
             uid: uid.clone(),
+            version: version.cloned(),
             sent,
             answered: self.answered_now(reached),
             has_hidden: false,
@@ -353,6 +365,16 @@ impl Name {
 }
 
 impl Deletion {
+    /// Returns whether an answer about the name is dropped, whose request has the number `sent`.
+    fn hides_answer(&self, object: &ObjectMetadata, sent: u64) -> bool {
+        if self.uid == *object.uid() {
+            return sent < self.sent || self.is_hiding();
+        }
+        let age = |version| Age::of(object.version(), version);
+        let is_successor = self.version.as_ref().map(age) == Some(Age::Newer);
+        sent < self.sent && !is_successor
+    }
+
     /// Returns whether states of the object are dropped.
     fn is_hiding(&self) -> bool {
         self.answered.since.elapsed() < LATEST_EVENT

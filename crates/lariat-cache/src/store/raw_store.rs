@@ -367,13 +367,13 @@ impl Store {
 
     /// Applies a deletion by this process, before the watch reports it.
     ///
-    /// `before` is the uid of the object that had the name in this store when the deletion was sent; `sent` is as for
+    /// `before` is the object that had the name in this store when the deletion was sent; `sent` is as for
     /// [`wrote`](Self::wrote).
     pub(crate) fn deleted(
         &self,
         key: &ObjectKey,
         uid: &Uid,
-        before: Option<&Uid>,
+        before: Option<&CachedObject>,
         sent: u64,
     ) -> Vec<Change> {
         self.kept.writing().deleted(key, uid, before, sent)

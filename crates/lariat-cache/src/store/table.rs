@@ -11,7 +11,7 @@
 //! 2. **Numbers of lists** order lists and answers: a list that began after the answer to a write contains the write;
 //!    one that began before may lack it.
 //! 3. **Numbers of requests** order the writes of this process by when they were sent, because the answer to a deletion
-//!    has no version.
+//!    has no version. If the deleted object was cached, later versions of the name are of its successors all the same.
 //! 4. **Time** only forgets: a minute after a deletion, its object is believed to exist if the server says so.
 
 use std::cmp::Ordering;

@@ -144,21 +144,28 @@ impl Writing<'_> {
         mut self,
         key: &ObjectKey,
         uid: &Uid,
-        before: Option<&Uid>,
+        before: Option<&CachedObject>,
         sent: u64,
     ) -> Vec<Change> {
         let known = self.known(key.as_str());
         let Writer { own, reached, .. } = &mut *self.writer;
+        let is_it = |cached: &&CachedObject| cached.uid() == uid;
+        let cached = known
+            .as_deref()
+            .filter(is_it)
+            .or_else(|| before.filter(is_it));
+        let version = cached.map(|cached| cached.version());
         // Even if the object is not cached: a list in progress or the watch may still report it.
-        own.deleted(key, uid, sent, reached);
+        own.deleted(key, uid, version, sent, reached);
         // An object that appeared after the deletion was sent may be the successor and stays; one from before is
         // deleted.
-        let is_over =
-            |known: &&Arc<CachedObject>| known.uid() == uid || before == Some(known.uid());
+        let is_over = |known: &&Arc<CachedObject>| {
+            known.uid() == uid || before.is_some_and(|before| before.uid() == known.uid())
+        };
         if let Some(over) = known.as_ref().filter(is_over).cloned() {
             // By uid, against late states of this object; the table goes by version, against late states of earlier
             // objects of the name, whose uids are unknown here.
-            own.deleted(key, over.uid(), sent, reached);
+            own.deleted(key, over.uid(), Some(over.version()), sent, reached);
             self.remove_by(Event::Deleted(Which::Cached), &over, known);
         }
         self.finish()

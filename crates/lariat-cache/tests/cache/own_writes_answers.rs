@@ -12,10 +12,11 @@ use lariat_cache::{
 use lariat_cluster::faults::{Action, Rule};
 use lariat_core::{Gvk, describe};
 use serde_json::json;
+use tokio::task::JoinSet;
 use tokio::time::{self, Instant};
 
 use crate::bench::{MINUTE, cluster, config_maps};
-use crate::own_writes::{key, labelled, mute_cluster};
+use crate::own_writes::{key, labelled, mute_cluster, started};
 
 #[tokio::test(start_paused = true)]
 async fn a_kind_that_is_answered_with_its_last_state_is_gone_when_it_is() {
@@ -243,6 +244,31 @@ async fn own_write_is_left_to_the_watch_if_the_server_evaluates_fields() {
     assert!(!informer.store().contains(&key("elsewhere")));
     time::sleep(MINUTE).await;
     assert_eq!(informer.store().keys(), [key("here")]);
+}
+
+/// The server handled the deletion first, so what was applied is another object.
+#[tokio::test(start_paused = true)]
+async fn own_creation_is_shown_after_a_deletion_that_overtook_it() {
+    let cluster = mute_cluster().await;
+    let outside: Api<ConfigMap> = Api::namespaced(cluster.client(), "default");
+    let (params, map) = (PostParams::default(), labelled("a", &[]));
+    outside.create(&params, &map).await.unwrap();
+    let (factory, cache) = started(&cluster, Selection::all()).await;
+    let slow = Rule::new(Action::Delay(Duration::from_secs(2))).verb("patch");
+    cluster.faults().add(slow.times(1));
+    let api: Api<ConfigMap> = Api::namespaced(factory.clients().client(), "default");
+    let (mut applies, applying) = (JoinSet::new(), api.clone());
+    applies.spawn(async move {
+        let params = PatchParams::apply("test").force();
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
+        applying.patch("a", &params, &Patch::Apply(map)).await
+    });
+    time::sleep(Duration::from_secs(1)).await;
+    api.delete("a", &DeleteParams::default()).await.unwrap();
+    assert!(cache.is_empty());
+    let applied = applies.join_next().await.unwrap().unwrap().unwrap();
+    let cached = cache.get(&key("a")).unwrap().expect("it is cached");
+    assert_eq!(cached.metadata.uid, applied.metadata.uid);
 }
 
 /// Answers each write with the same JSON, and reads from a cluster.

@@ -249,7 +249,7 @@ fn what_we_deleted_takes_its_predecessor_along_and_leaves_its_successor() {
     let store = Store::default();
     list(&store, 1, vec![state(1, 1)]);
     let deleted = state(2, 3);
-    let (key, first) = (deleted.key(), state(1, 1).uid().clone());
+    let (key, first) = (deleted.key(), CachedObject::new(state(1, 1)));
     // Whether this one came before or after is not known.
     assert!(store.deleted(key, deleted.uid(), None, LAST).is_empty());
     assert_eq!(
@@ -278,11 +278,11 @@ fn what_we_deleted_takes_its_predecessor_along_and_leaves_its_successor() {
 fn a_late_answer_to_a_deletion_does_not_hide_what_was_written_since() {
     let store = Store::default();
     list(&store, 1, vec![state(1, 1)]);
-    let (key, first) = (state(1, 1).key().clone(), state(1, 1).uid().clone());
+    let (key, first) = (state(1, 1).key().clone(), CachedObject::new(state(1, 1)));
     // Deleted at 2, created again at 3, and not selected since 4.
     store.wrote(state(2, 3), Content::Whole, LAST);
     store.left(&state(2, 4));
-    store.deleted(&key, &first, Some(&first), LAST);
+    store.deleted(&key, first.uid(), Some(&first), LAST);
     let late = vec![Delta::Deleted(state(1, 2)), Delta::Present(state(2, 3))];
     assert_eq!(changes(&store, late), Vec::<String>::new());
 }

@@ -130,7 +130,7 @@ impl Bench {
             Act::Theirs { key, op } => drop(self.server.apply(key, op)),
             Act::Ours { key, op, is_late } => {
                 let shown = self.store.get(&key_of(key));
-                let before = shown.as_deref().map(|object| state_of(object).uid);
+                let before = shown.as_deref().map(state_of);
                 let answer = self.server.apply(key, op);
                 self.sent += 1;
                 let sent = self.sent;
@@ -175,12 +175,13 @@ impl Bench {
 
     /// An answer comes. What is shown from then on is not older.
     fn answered(&mut self, answer: Answer, content: Content) {
+        let before = answer.before.map(|state| object(answer.key, state));
         let object = object(answer.key, answer.state);
         let changes = match answer.what {
             Outcome::Selected => self.store.wrote(object, content, answer.sent),
             Outcome::NotSelected => self.store.left(&object),
             Outcome::Gone => {
-                let before = answer.before.map(|uid| Uid::new(&format!("u{uid}")));
+                let before = before.map(CachedObject::new);
                 let (key, uid) = (object.key(), object.uid());
                 self.store.deleted(key, uid, before.as_ref(), answer.sent)
             }
@@ -188,7 +189,8 @@ impl Bench {
         // Of a deletion the version is not answered. If the object was never seen, an earlier one of its name may be
         // shown until the watch comes to the deletion.
         let uid = answer.state.uid;
-        let is_known = self.known.contains(&uid) || answer.before == Some(uid);
+        let is_known =
+            self.known.contains(&uid) || answer.before.is_some_and(|before| before.uid == uid);
         if is_known || !matches!(answer.what, Outcome::Gone) {
             let shown_at = self.shown_at.entry(answer.key).or_default();
             *shown_at = answer.state.version.max(*shown_at);

@@ -53,8 +53,8 @@ pub(super) struct Answer {
     pub(super) key: u8,
     pub(super) state: TestState,
     pub(super) what: Outcome,
-    /// The object that was shown under the name when the write was sent.
-    pub(super) before: Option<u8>,
+    /// The state that was shown under the name when the write was sent.
+    pub(super) before: Option<TestState>,
     /// The number of the write, in the order in which they were sent.
     pub(super) sent: u64,
 }
