@@ -343,7 +343,7 @@ impl Core {
     /// `sent` is the state when the write was sent. An answer with metadata only is left to the watch if the
     /// content of the object is cached.
     pub(crate) fn wrote(&self, answer: &[u8], of_answer: Content, deleted: bool, sent: Sent) {
-        if !self.takes_answers() {
+        if !self.takes_answers(sent.number) {
             return;
         }
         let content = self.wanted_content();
@@ -377,7 +377,7 @@ impl Core {
     pub(super) fn saw(&self, fetched: &ObjectMetadata, json: &[u8], sent: u64) {
         let cached = self.store.get(fetched.key());
         let order = cached.and_then(|cached| fetched.version().compare(cached.version()));
-        if order != Some(cmp::Ordering::Greater) || !self.takes_answers() {
+        if order != Some(cmp::Ordering::Greater) || !self.takes_answers(sent) {
             return;
         }
         let content = self.wanted_content();
@@ -389,16 +389,18 @@ impl Core {
 
     /// Applies a deletion by this process; `sent` is as for [`wrote`](Self::wrote).
     pub(crate) fn deleted(&self, key: &ObjectKey, uid: &Uid, sent: &Sent) {
-        if self.takes_answers() {
+        if self.takes_answers(sent.number) {
             self.publisher.deleted(key, uid, sent);
         }
     }
 
-    /// Returns whether answers to writes are applied: from the first start on.
+    /// Returns whether the answer to a request is applied; `sent` is its number.
     ///
-    /// From then on, an answer may be newer than a list in progress. Writes before the first start are in its list. A
-    /// source of the caller may leave the object out, or read another cluster.
-    fn takes_answers(&self) -> bool {
+    /// It is from the first start on. From then on, an answer may be newer than a list in progress. Writes before the
+    /// first start are in its list. A source of the caller may leave the object out, or read another cluster. A request
+    /// that was sent before a restore was found may have been answered by the former history; if it was not, the watch
+    /// reports what it wrote.
+    fn takes_answers(&self, sent: u64) -> bool {
         if self.source.is_some() {
             return false;
         }
@@ -406,7 +408,7 @@ impl Core {
         if !takes {
             self.missed_answers.store(true, Ordering::Relaxed);
         }
-        takes
+        takes && !self.shared.server.is_former(sent)
     }
 
     /// Returns what an object means for the selection of the kind.

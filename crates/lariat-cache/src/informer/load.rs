@@ -74,8 +74,15 @@ impl Core {
 
     /// Fetches an object from the API server.
     async fn fetch(&self, key: &ObjectKey) -> Result<Option<Arc<CachedObject>>, LoadError> {
-        let sent = Sent::next(None).number;
-        let Some(json) = self.read_object(key).await? else {
+        let (read, sent) = loop {
+            let sent = Sent::next(None).number;
+            let read = self.read_object(key).await?;
+            // Otherwise the server was restored meanwhile, and this may be a state from before that.
+            if !self.shared.server.is_former(sent) {
+                break (read, sent);
+            }
+        };
+        let Some(json) = read else {
             return Ok(None);
         };
         let object = self.intake(Content::Whole).read(json.as_bytes());

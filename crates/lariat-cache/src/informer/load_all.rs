@@ -105,6 +105,10 @@ impl Core {
             });
             list.await?;
         }
+        // The server was restored meanwhile: the list may have states from before that, so each object is fetched.
+        if self.shared.server.is_former(sent) {
+            listed.clear();
+        }
         Ok(listed)
     }
 }

@@ -9,6 +9,7 @@ use tokio::sync::{Mutex, watch};
 use tokio::time::{self, Instant};
 
 use super::starts::Starts;
+use crate::client::Sent;
 
 /// The time over which reflectors spread their retries once the server is back.
 const RETRY_SPREAD: Duration = Duration::from_secs(1);
@@ -28,6 +29,8 @@ pub(crate) struct SharedServer {
     found: watch::Sender<u64>,
     /// The number of the history that this reflector has read; not shared.
     read: u64,
+    /// The number of a request from when that history was detected; earlier requests may be of a former one.
+    detected_at: Arc<AtomicU64>,
     /// Counts the ends of outages.
     back: watch::Sender<u64>,
     /// The newest version of any kind, if versions are numbers.
@@ -49,6 +52,7 @@ impl SharedServer {
         Self {
             found: watch::Sender::new(0),
             read: 0,
+            detected_at: Arc::default(),
             back: watch::Sender::new(0),
             newest: Arc::default(),
             starts,
@@ -95,6 +99,9 @@ impl SharedServer {
             // All reflectors detect the same restore, one after the other: only the first one gives it a number.
             let is_news = *found == self.read;
             if is_news {
+                // Before a list of this history can begin, which the answers must not undo.
+                self.detected_at
+                    .store(Sent::next(None).number, Ordering::Relaxed);
                 tracing::warn!(
                     "the API server has another history than before, as after a restore from a backup; \
                      all kinds are listed again"
@@ -103,6 +110,11 @@ impl SharedServer {
             *found += u64::from(is_news);
             is_news
         });
+    }
+
+    /// Returns whether the answer to a request may be of a former history; `sent` is the number of the request.
+    pub(crate) fn is_former(&self, sent: u64) -> bool {
+        sent < self.detected_at.load(Ordering::Relaxed)
     }
 
     /// Returns the number of the server's present history.

@@ -18,6 +18,7 @@ mod factory;
 mod faults;
 #[cfg(unix)]
 mod fences;
+mod former_histories;
 mod gates;
 mod history;
 mod identity;
