@@ -238,6 +238,32 @@ mod tests {
         assert!(held <= 1_001 + 2 * CHUNK, "{held}");
     }
 
+    #[test]
+    fn index_of_many_keys_shrinks_once_an_eighth_is_left() {
+        let mut index = Index::new();
+        let slots: Vec<u32> = (0..20_000).map(|key| insert(&mut index, key, 0)).collect();
+        let mut room = index.table.capacity();
+        for slot in slots {
+            index.remove(slot);
+            // A removed key may leave a tombstone, which takes one place.
+            if index.table.capacity() + 1 < room {
+                break;
+            }
+            room = index.table.capacity();
+        }
+        assert!(index.len() < room / 8, "{} of {room}", index.len());
+        assert!(index.len() + 2 > room / 16, "{} of {room}", index.len());
+        assert!(index.table.capacity() >= 2 * index.len());
+    }
+
+    #[test]
+    fn index_of_few_keys_keeps_its_room() {
+        let mut index = Index::new();
+        let slots: Vec<u32> = (0..10_000).map(|key| insert(&mut index, key, 0)).collect();
+        slots.iter().for_each(|slot| index.remove(*slot));
+        assert!(index.table.capacity() >= 5_000);
+    }
+
     proptest! {
         #[test]
         fn index_is_a_map_whose_slots_stay(steps in prop::collection::vec((any::<bool>(), 0_u32..1500), 0..4000)) {

@@ -13,7 +13,7 @@ use crate::{KeyState, Payload, Priority, QueueSnapshot, QueuedKey, QueuedLane, W
 /// The most tickets, and the most deadlines, that one snapshot reads.
 ///
 /// Reading them takes less than a millisecond, during which the lock is held.
-pub(super) const MOST_LOOKED_AT: usize = 16 * 1024;
+const MOST_LOOKED_AT: usize = 16 * 1024;
 
 impl<K: Eq + Hash + Clone, P: Payload> QueueCore<K, P> {
     /// Returns the first keys: ready, in processing, deferred, waiting, delayed.

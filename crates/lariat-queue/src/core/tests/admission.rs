@@ -10,7 +10,7 @@ use crate::*;
 type Held = Item<char, Vec<u32>>;
 
 impl Bench {
-    fn limited(most: usize) -> Self {
+    pub(super) fn limited(most: usize) -> Self {
         let mut bench = Self::new();
         bench.queue.limit(lane(1), most);
         bench
@@ -29,7 +29,7 @@ impl Bench {
     }
 
     /// Gets a key that has to wait; returns it.
-    fn wait(&mut self) -> char {
+    pub(super) fn wait(&mut self) -> char {
         let (key, item, why) = self.come();
         assert!(why.is_some(), "{key} waits");
         self.done_with(&item, &[]);
@@ -43,13 +43,13 @@ impl Bench {
     }
 
     /// Gets a key that may be called, which goes on.
-    fn enter(&mut self) -> (char, Held) {
+    pub(super) fn enter(&mut self) -> (char, Held) {
         let (key, item, why) = self.come();
         assert_eq!(why, None, "{key} enters");
         (key, item)
     }
 
-    fn leave(&mut self, item: &Held) {
+    pub(super) fn leave(&mut self, item: &Held) {
         self.queue.leave(lane(1), self.now);
         self.done(item);
     }

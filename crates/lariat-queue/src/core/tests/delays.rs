@@ -235,3 +235,14 @@ fn delays_that_end_together_are_queued_in_pieces() {
     bench.add_with('\u{51e7}', Add::after(SECOND));
     assert_eq!(bench.queue.len(), 768);
 }
+
+#[test]
+fn delay_is_kept_up_to_thirty_years() {
+    let years = |number: u32| number * 365 * 24 * 3600 * SECOND;
+    for (delay, kept) in [(years(29), 29), (years(30), 30), (years(31), 30)] {
+        let mut bench = Bench::new();
+        bench.add_with('a', Add::after(delay));
+        let queued = bench.queue.queued(&'a', bench.now).unwrap();
+        assert_eq!(queued.lanes[0].due_in, years(kept));
+    }
+}

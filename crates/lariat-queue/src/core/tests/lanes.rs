@@ -105,3 +105,16 @@ fn a_lane_that_comes_due_during_processing_runs_after_it() {
     bench.done(&item);
     assert_eq!(bench.get().unwrap().lanes, lane(7).into());
 }
+
+#[test]
+fn key_in_line_keeps_its_place_when_added_again() {
+    let mut bench = Bench::limited(1);
+    bench.add("xab");
+    let (_, x) = bench.enter();
+    assert_eq!((bench.wait(), bench.wait()), ('a', 'b'));
+    bench.add("a");
+    assert_eq!(bench.wait(), 'a');
+    bench.leave(&x);
+    let (next, _) = bench.enter();
+    assert_eq!(next, 'a');
+}

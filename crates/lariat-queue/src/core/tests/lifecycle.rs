@@ -227,3 +227,44 @@ fn a_panic_in_a_merge_does_not_lose_the_key_for_good() {
     queue.add('a', Add::now(), now);
     assert!(queue.get(now).is_some());
 }
+
+/// Returns a queue of ready keys.
+fn crowd(keys: u32, now: Instant) -> QueueCore<u32, ()> {
+    let mut queue = QueueCore::new(Ageing::default());
+    (0..keys).for_each(|key| queue.add(key, Add::now(), now));
+    queue
+}
+
+#[test]
+fn room_for_tickets_is_freed_once_an_eighth_is_used() {
+    let now = Bench::new().now;
+    let mut queue = crowd(20_000, now);
+    let room = queue.ready.room();
+    while queue.len() > room / 8 {
+        assert!(queue.get(now).is_some());
+        assert_eq!(queue.ready.room(), room);
+    }
+    assert!(queue.get(now).is_some());
+    assert_eq!(queue.ready.room(), room / 4);
+}
+
+#[test]
+fn room_for_tickets_of_a_small_queue_is_kept() {
+    let now = Bench::new().now;
+    let mut queue = crowd(16 * 1024, now);
+    let room = queue.ready.room();
+    while queue.get(now).is_some() {}
+    assert_eq!((queue.ready.room(), room), (16 * 1024, 16 * 1024));
+}
+
+#[test]
+fn key_deferred_by_a_drain_is_not_dequeued_when_it_rises() {
+    let mut bench = Bench::new();
+    bench.add("a");
+    bench.queue.drain(bench.now);
+    bench.add("b");
+    bench.add_with('b', now_add().priority(Priority::High));
+    assert_eq!(bench.drain(), "a");
+    bench.queue.resume(bench.now);
+    assert_eq!(bench.drain(), "b");
+}

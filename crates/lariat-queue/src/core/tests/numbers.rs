@@ -44,7 +44,8 @@ fn five_adds_of_a_processed_key_are_one_and_wait_from_the_first_on() {
     assert_eq!((stats.adds, stats.depth(), stats.dirty), (2, 1, 1));
     assert_eq!(bench.queue.len(), 0, "it is not in line yet");
     bench.done(&item);
-    assert_eq!(bench.queue.stats(bench.now).depth(), 1);
+    let stats = bench.queue.stats(bench.now);
+    assert_eq!((stats.depth(), stats.dirty), (1, 0));
     assert_eq!(bench.get().unwrap().waited, 5 * MICRO);
 }
 
@@ -156,4 +157,51 @@ fn a_dirty_key_in_processing_is_in_the_depth_of_its_priority() {
     assert_eq!(depths(&mut bench), [0, 1, 1], "it is urgent by now");
     bench.done(&a);
     assert_eq!(depths(&mut bench), [0, 1, 1], "it is in line by now");
+}
+
+#[test]
+fn waiting_key_does_not_count_as_delayed() {
+    let mut bench = Bench::limited(1);
+    bench.add("ab");
+    let (_, _a) = bench.enter();
+    bench.wait();
+    let stats = bench.queue.stats(bench.now);
+    assert_eq!((stats.processing, stats.waiting, stats.delayed), (1, 1, 0));
+}
+
+#[test]
+fn memory_of_raised_keys_is_freed_once_most_tickets_are_stale() {
+    let of_key = |key: &char| u64::from(*key) % 3;
+    let fair = QueueCore::fair(Ageing::default(), of_key);
+    for queue in [Bench::new().queue, fair] {
+        let mut bench = Bench::new();
+        bench.queue = queue;
+        let keys: Vec<char> = ('\u{4e00}'..).take(100).collect();
+        let raise = |bench: &mut Bench, key| {
+            bench.add_with(key, now_add().priority(Priority::High));
+            let [_, tickets, _] = bench.queue.memory();
+            assert_eq!(tickets.name, "queue tickets");
+            tickets.entries
+        };
+        for key in &keys {
+            bench.add_with(*key, now_add().priority(Priority::Low));
+        }
+        for (raised, key) in (1..=82).zip(&keys) {
+            assert_eq!(raise(&mut bench, *key), 100 + raised);
+        }
+        // Of the low tickets, 83 are stale, more than half and 64.
+        assert_eq!(raise(&mut bench, keys[82]), 100);
+        let mut drained: Vec<char> = bench.drain().chars().collect();
+        drained.sort_unstable();
+        assert_eq!(drained, keys);
+        assert_eq!(bench.queue.memory()[1].entries, 0);
+    }
+}
+
+#[test]
+fn debug_text_shows_the_number_of_ready_keys() {
+    let mut bench = Bench::new();
+    bench.add("ab");
+    let text = format!("{:?}", bench.queue);
+    assert!(text.contains("ready: 2, processing: 0"), "{text}");
 }

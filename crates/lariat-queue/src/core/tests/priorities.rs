@@ -157,3 +157,10 @@ fn a_group_function_that_panics_loses_no_key_however_the_key_gets_in_line() {
     bench.queue.resume(bench.now);
     assert_eq!(bench.drain(), "xd", "kept aside during a drain");
 }
+
+#[test]
+fn ageing_returns_its_threshold_and_share() {
+    let ageing = Ageing::new(10 * SECOND, 4);
+    assert_eq!((ageing.threshold(), ageing.share()), (10 * SECOND, 4));
+    assert_eq!(Ageing::new(SECOND, 0).share(), 1);
+}

@@ -185,3 +185,13 @@ fn count_of_limited_requests_ends_with_a_run_in_which_no_lane_fails() {
         assert_eq!(left, expected, "{verdicts:?}");
     }
 }
+
+#[test]
+fn add_that_merges_with_an_earlier_one_reads_no_clock() {
+    let mut bench = Bench::new();
+    bench.add("a");
+    let hash = bench.queue.hasher().hash(&'a');
+    let clock = || panic!("the clock is read");
+    let woken = bench.queue.add_lazily('a', hash, now_add(), clock);
+    assert_eq!((woken, bench.drain().as_str()), (None, "a"));
+}

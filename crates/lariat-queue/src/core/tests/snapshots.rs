@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::bench::{Bench, SECOND, lane, now_add};
-use crate::core::snapshot::MOST_LOOKED_AT;
 use crate::*;
 
 fn keys(snapshot: &QueueSnapshot<char>) -> String {
@@ -123,13 +122,41 @@ fn looking_changes_nothing() {
 fn at_most_so_many_deadlines_and_tickets_are_looked_at() {
     let now = std::time::Instant::now();
     let mut queue: QueueCore<usize, Vec<u32>> = QueueCore::new(Ageing::default());
-    let many = 2 * MOST_LOOKED_AT;
+    let most = 16_384;
+    let many = 2 * most;
     for key in 0..many {
         queue.add(key, Add::now(), now);
         queue.add(many + key, Add::after(SECOND), now);
     }
     let snapshot = queue.snapshot(usize::MAX, now);
     assert_eq!(snapshot.total, 2 * many);
-    assert_eq!(snapshot.keys.len(), 2 * MOST_LOOKED_AT);
+    assert_eq!(snapshot.keys.len(), 2 * most);
     assert_eq!((snapshot.keys[0].key, snapshot.keys[7].key), (0, 7));
+}
+
+#[test]
+fn waiting_key_is_shown_as_ready_once_its_delay_ends() {
+    let mut bench = Bench::limited(1);
+    bench.add("ab");
+    let (_, _a) = bench.enter();
+    bench.wait();
+    bench.add_with('b', Add::after(SECOND).lanes(lane(2)));
+    let state = |bench: &Bench| bench.queue.queued(&'b', bench.now).unwrap().state;
+    assert_eq!(state(&bench), KeyState::Waiting);
+    bench.advance(SECOND);
+    assert_eq!(state(&bench), KeyState::Ready);
+}
+
+#[test]
+fn priority_of_a_delay_is_shown_only_while_nothing_is_due() {
+    let mut bench = Bench::new();
+    let priority = |bench: &Bench| bench.queue.queued(&'a', bench.now).unwrap().priority;
+    let high = || Add::after(SECOND).lanes(lane(2)).priority(Priority::High);
+    bench.add_with('a', now_add().lanes(lane(1)));
+    bench.add_with('a', high());
+    assert_eq!(priority(&bench), Priority::Normal, "ready");
+    let item = bench.get().unwrap();
+    assert_eq!(priority(&bench), Priority::Normal, "in processing");
+    bench.done_with(&item, &[(lane(1), Verdict::Done)]);
+    assert_eq!(priority(&bench), Priority::High, "delayed");
 }
