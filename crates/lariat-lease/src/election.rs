@@ -457,3 +457,7 @@ impl Observed {
 #[cfg(test)]
 #[path = "election_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "election_reads_tests.rs"]
+mod reads_tests;

@@ -7,16 +7,16 @@ use super::*;
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Drives an election by hand; the two clocks run alike.
-struct Stage {
-    election: Election,
-    at: Moment,
+pub(super) struct Stage {
+    pub(super) election: Election,
+    pub(super) at: Moment,
     /// The requests that were made.
     calls: Vec<&'static str>,
     version: u32,
 }
 
 impl Stage {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let now = Instant::now();
         let wall = Timestamp::UNIX_EPOCH;
         Self {
@@ -28,7 +28,7 @@ impl Stage {
     }
 
     /// Lets time pass, in which the process looks at the lease every third of its duration.
-    fn advance(&mut self, by: Duration) {
+    pub(super) fn advance(&mut self, by: Duration) {
         let mut left = by;
         while left > 5 * SECOND {
             self.suspend(5 * SECOND);
@@ -41,13 +41,13 @@ impl Stage {
     }
 
     /// Lets time pass while the process does nothing.
-    fn suspend(&mut self, by: Duration) {
+    pub(super) fn suspend(&mut self, by: Duration) {
         self.at.now += by;
         self.at.wall += jiff::SignedDuration::try_from(by).unwrap();
     }
 
     /// Makes a lease as the server has it.
-    fn lease(&mut self, holder: &str, transitions: i32) -> Box<Object> {
+    pub(super) fn lease(&mut self, holder: &str, transitions: i32) -> Box<Object> {
         let record = Record {
             transitions,
             ..Record::new(&holder.into(), 15, self.at.wall)
@@ -85,7 +85,7 @@ impl Stage {
     /// Tries once.
     ///
     /// `found` is what a read finds, `refused` the writes that meet a conflict, by their place.
-    fn attempt(&mut self, found: Option<&Object>, refused: &[usize]) -> Next {
+    pub(super) fn attempt(&mut self, found: Option<&Object>, refused: &[usize]) -> Next {
         let mut request = self.election.attempt(self.at);
         let mut writes = 0;
         loop {

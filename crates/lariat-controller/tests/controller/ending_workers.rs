@@ -1,12 +1,15 @@
 //! Workers and tasks at the end of calls, stops and runtimes: none too many, and none forgotten.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
+use lariat_cache::{Metadata, Phase};
 use lariat_cluster::faults::{Action, Refusal, Rule};
-use lariat_controller::{Context, HandlerOptions, HandlerResult, Outcome};
+use lariat_controller::{Context, HandlerError, HandlerOptions, HandlerResult, Outcome};
+use lariat_core::Gvk;
 use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Notify;
@@ -19,6 +22,7 @@ use crate::ending::with_hung_call;
 use crate::ending_runs::Overlaps;
 use crate::kind_states::factory;
 use crate::logs::Logs;
+use crate::many_kinds::{create, define};
 
 /// Registers a handler whose calls last a second, and counts those that overlap.
 fn slow(bench: &Bench, name: &str) -> (Calls, Overlaps) {
@@ -211,6 +215,36 @@ async fn stop_right_after_a_registration_drains_its_keys() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn stop_right_after_a_new_kind_syncs_drains_its_keys() {
+    let bench = Bench::new().await;
+    bench.start().await;
+    let seen = Arc::<Mutex<Vec<String>>>::default();
+    let noted = Arc::clone(&seen);
+    let widgets = bench.factory.for_kind(Gvk::new("demo.dev", "v1", "Widget"));
+    let handler = move |cx: Context<Metadata>| {
+        noted.lock().push(cx.key().name().to_owned());
+        async { Ok(Outcome::done()) }
+    };
+    let registered = widgets.view::<Metadata>().register_handler("log", handler);
+    drop(registered.expect("the name is free"));
+    // The owner of the kind looks once a second whether it is served and synced.
+    time::sleep(SECOND / 2).await;
+    define(&bench, "Widget").await;
+    time::sleep(SECOND / 10).await;
+    create(&bench, "Widget", "a").await;
+    let is_synced = || {
+        let status = widgets.status();
+        status.is_some_and(|status| status.cache.phase == Phase::Synced)
+    };
+    while !is_synced() {
+        settle().await;
+    }
+    assert!(seen.lock().is_empty());
+    bench.factory.stop().await.expect("nothing hangs");
+    assert_eq!(*seen.lock(), ["a"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn stop_that_panics_joins_its_calls_before_the_next_start() {
     let (bench, scope) = with_hung_call(1).await;
     let logs = Logs::with(Some("still shutting down"));
@@ -319,4 +353,28 @@ async fn drain_calls_a_handler_while_a_call_of_an_ended_one_hangs() {
     );
     let ended = stop.join_next().await.expect("it was spawned");
     ended.expect("no panic").expect_err("the call is dropped");
+}
+
+#[tokio::test(start_paused = true)]
+async fn worker_that_panicked_is_replaced_after_a_second() {
+    let bench = Bench::new().await;
+    let is_first = Arc::new(AtomicBool::new(true));
+    let calls = bench.on("log", move |_| {
+        let is_ignored = is_first.swap(false, Ordering::SeqCst);
+        async move {
+            if is_ignored {
+                return Err(HandlerError::ignore("the first call"));
+            }
+            Ok(Outcome::done())
+        }
+    });
+    bench.factory.start(1).await.expect("started");
+    // The worker logs the error after the call.
+    let _logs = Logs::with(Some("handler error ignored"));
+    bench.create("a").await;
+    time::sleep(SECOND * 9 / 10).await;
+    assert_eq!(calls.len(), 1);
+    time::sleep(SECOND / 5).await;
+    assert_eq!(calls.names(), ["a", "a"], "the key was given back");
+    bench.factory.stop().await.expect("nothing hangs");
 }

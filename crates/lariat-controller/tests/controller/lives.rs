@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use lariat_cache::Phase;
 use lariat_controller::{Context, HandlerOptions, HandlerResult, Outcome, RegisterError};
 use parking_lot::Mutex;
+use tokio::runtime::Handle;
 use tokio::time;
 use tokio_util::sync::CancellationToken;
 
@@ -309,4 +310,21 @@ async fn a_handler_may_register_another() {
     bench.start().await;
     settle().await;
     assert_eq!(late.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn kind_has_no_task_after_its_last_handler_has_ended() {
+    let bench = Bench::with(|builder| builder.caches(|caches| caches.idle_grace(SECOND))).await;
+    bench.start().await;
+    let tasks = Handle::current().metrics().num_alive_tasks();
+    for round in 0..3 {
+        let (calls, handler) = recorder(|_| async { Ok(Outcome::done()) });
+        let registered = bench.config_maps.register_handler("log", handler);
+        bench.create(&format!("o{round}")).await;
+        settle().await;
+        assert_eq!(calls.len(), round + 1);
+        registered.expect("the name is free").deregister().await;
+        time::sleep(3 * SECOND).await;
+        assert_eq!(Handle::current().metrics().num_alive_tasks(), tasks);
+    }
 }

@@ -60,14 +60,14 @@ fn crd(kind: &str) -> CustomResourceDefinition {
     .expect("it is one")
 }
 
-async fn define(bench: &Bench, kind: &str) {
+pub(crate) async fn define(bench: &Bench, kind: &str) {
     let api: Api<CustomResourceDefinition> = Api::all(bench.cluster.client());
     api.create(&PostParams::default(), &crd(kind))
         .await
         .expect("defined");
 }
 
-async fn create(bench: &Bench, kind: &str, name: &str) {
+pub(crate) async fn create(bench: &Bench, kind: &str, name: &str) {
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("demo.dev", "v1", kind));
     let api: Api<DynamicObject> =
         Api::namespaced_with(bench.cluster.client(), "default", &resource);
