@@ -85,6 +85,17 @@ async fn the_lease_of_a_killed_leader_is_taken_when_it_has_expired() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn leadership_ends_when_its_run_is_dropped() {
+    let bench = Bench::new().await;
+    let one = bench.led_by("one").await;
+    let leadership = one.leadership.clone();
+    assert!(leadership.leads());
+    drop(one);
+    sleep(SECOND).await;
+    assert_eq!(leadership.state(), LeadershipState::Ended);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_lease_that_is_released_right_after_a_take_over_is_taken_at_once_too() {
     let bench = Bench::new().await;
     let one = bench.led_by("one").await;
