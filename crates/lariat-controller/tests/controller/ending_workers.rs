@@ -8,7 +8,9 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ConfigMap;
 use lariat_cache::{Metadata, Phase};
 use lariat_cluster::faults::{Action, Refusal, Rule};
-use lariat_controller::{Context, HandlerError, HandlerOptions, HandlerResult, Outcome};
+use lariat_controller::{
+    Context, ControllerStatus, HandlerError, HandlerOptions, HandlerResult, Outcome,
+};
 use lariat_core::Gvk;
 use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
@@ -38,7 +40,7 @@ fn slow(bench: &Bench, name: &str) -> (Calls, Overlaps) {
     (calls, overlaps)
 }
 
-/// Registers a handler whose call for `hangs` waits for the notification.
+/// Registers a handler whose calls for `hangs` and the like wait for the notification.
 fn waits(bench: &Bench, scope: &CancellationToken) -> (Calls, Arc<Notify>) {
     let go = Arc::new(Notify::new());
     let wait = Arc::clone(&go);
@@ -46,7 +48,7 @@ fn waits(bench: &Bench, scope: &CancellationToken) -> (Calls, Arc<Notify>) {
     let calls = bench.on_with("old", options, move |call| {
         let wait = Arc::clone(&wait);
         async move {
-            if call.name == "hangs" {
+            if call.name.starts_with("hangs") {
                 wait.notified().await;
             }
             Ok(Outcome::done())
@@ -95,6 +97,26 @@ async fn replaced_worker_calls_nothing_after_its_hung_call_has_ended() {
     names.sort();
     assert_eq!(names, ["hangs", "o0", "o1", "o2"], "each is called once");
     bench.factory.stop().await.expect("nothing hangs");
+}
+
+#[tokio::test(start_paused = true)]
+async fn workers_keep_their_number_when_two_hung_calls_end() {
+    let bench = Bench::new().await;
+    let scope = CancellationToken::new();
+    let (_, go) = waits(&bench, &scope);
+    let (calls, overlaps) = slow(&bench, "other");
+    bench.start().await;
+    bench.create("hangs-1").await;
+    bench.create("hangs-2").await;
+    settle().await;
+    scope.cancel();
+    settle().await;
+    go.notify_waiters();
+    for number in 0..6 {
+        bench.create(&format!("o{number}")).await;
+    }
+    time::sleep(60 * SECOND).await;
+    assert_eq!((calls.len(), overlaps.most()), (8, 2));
 }
 
 #[tokio::test(start_paused = true)]
@@ -232,11 +254,8 @@ async fn stop_right_after_a_new_kind_syncs_drains_its_keys() {
     define(&bench, "Widget").await;
     time::sleep(SECOND / 10).await;
     create(&bench, "Widget", "a").await;
-    let is_synced = || {
-        let status = widgets.status();
-        status.is_some_and(|status| status.cache.phase == Phase::Synced)
-    };
-    while !is_synced() {
+    let is_synced = |status: ControllerStatus| status.cache.phase == Phase::Synced;
+    while !widgets.status().is_some_and(is_synced) {
         settle().await;
     }
     assert!(seen.lock().is_empty());
