@@ -100,7 +100,8 @@ impl Reflector {
         let is_error = matches!(event, WatchEvent::Error(_));
         if let Some(last) = cursor.repeats.clone().filter(|_| !is_error) {
             self.check_repeated(&last, &event)?;
-            cursor.repeats = None;
+            (cursor.repeats, cursor.has_repeated) = (None, true);
+            cursor.standing += 1;
             return Ok(());
         }
         match event {
@@ -118,8 +119,7 @@ impl Reflector {
                     Ok(object) => {
                         let event = if is_added { "ADDED" } else { "MODIFIED" };
                         self.log_received(event, Some(object.key()), object.version());
-                        cursor.move_to(object.version());
-                        deltas.push(Delta::Present(object));
+                        self.change(cursor, Delta::Present(object), deltas)?;
                     }
                     // The object exists and its key is known: its last readable state stays, which is better than none.
                     // A new list could not read it either.
@@ -139,8 +139,7 @@ impl Reflector {
                 if let Some(loading) = &mut cursor.loading {
                     self.publish_read(loading, None);
                 }
-                cursor.move_to(last.version());
-                deltas.push(Delta::Deleted(last));
+                self.change(cursor, Delta::Deleted(last), deltas)?;
             }
             WatchEvent::Bookmark {
                 version,
@@ -155,6 +154,21 @@ impl Reflector {
                 }
             }
             WatchEvent::Error(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Takes a change into the batch.
+    fn change(
+        &self,
+        cursor: &mut Cursor,
+        delta: Delta,
+        deltas: &mut Vec<Delta>,
+    ) -> Result<(), ReflectorError> {
+        if !self.is_known_deletion(cursor, &delta)? {
+            let (Delta::Present(object) | Delta::Deleted(object)) = &delta;
+            cursor.move_to(object.version());
+            deltas.push(delta);
         }
         Ok(())
     }

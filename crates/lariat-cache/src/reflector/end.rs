@@ -10,6 +10,8 @@ pub(super) enum End {
     Complete,
     /// The server closed the watch, as servers do after some minutes.
     Closed,
+    /// The server closed the watch before its time, as servers do that end.
+    ClosedEarly,
     /// The watch ended immediately, without an event.
     EndedImmediately,
     /// The version is no longer in the server's history (410).
@@ -73,6 +75,7 @@ impl fmt::Display for End {
             Self::Refused { status, .. } => return write!(f, "refused with {status}"),
             Self::Complete => "complete",
             Self::Closed => "closed by the server",
+            Self::ClosedEarly => "closed by the server before its time",
             Self::EndedImmediately => "ended without an event",
             Self::Expired => "the version has expired (410)",
             Self::Cut => "connection lost",

@@ -5,19 +5,20 @@
 //! has not reached yet is opened and stays silent. A watch from a version that it has passed again omits the changes
 //! below it.
 //!
-//! So after a failure a watch begins right before its last event, which the server has to repeat at once: the same
-//! version of the same object, with the same content. That needs no further request. If the last event came more than
-//! five minutes before the failure, the server may have forgotten it. Then one reflector asks for the server's version,
-//! for all of the factory, and it must not be below a version that was reached. An own write that a watch passes without
-//! reporting it is of another history too.
+//! So after a failure, or a watch that was closed before its time, a watch begins right before its last event, which the
+//! server has to repeat at once: the same version of the same object, with the same content. Without an event since the
+//! list it begins right before the newest listed object. That needs no further request. The server may have forgotten
+//! an event of more than five minutes before the failure, and the newest object. If it answers that their version has
+//! expired, or there is no object, one reflector asks for the server's version, for all of the factory, and it must not
+//! be below a version that was reached. An own write that a watch passes without reporting it is of another history too.
 //!
 //! In another history, all reflectors of the factory read everything again and compare contents. Versions of lists and
 //! bookmarks show it as well, if they are below a version that was reached (`loading`, `cursor`).
 //!
-//! Not noticed is a restore before which no kind of the factory had an event for five minutes, if the server has passed
-//! the versions of all kinds again before it is reached, and does not say that they have expired. kube-apiserver says
-//! that of every version from before its own start. What has changed below those versions stays unseen until the objects
-//! change again, or the kind is listed for another reason.
+//! Not noticed is a restore before which a kind had no event for five minutes, if the server has forgotten the kind's
+//! newest object, no other kind of the factory notices the restore, and the server has passed the versions of all kinds
+//! again before it is reached. kube-apiserver has forgotten each version from before its own start. Changes below those
+//! versions stay unseen until the objects change again, or the kind is listed for another reason.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -29,12 +30,14 @@ use super::end::{End, NextStep, Stage};
 use super::error::ReflectorError;
 use super::last_event::LastEvent;
 use super::page::Page;
+use super::position::Cursor;
 use super::reflector::{Failure, Reflector, ReflectorStep};
 use super::source::SourceRequest;
 use super::stream::WatchEvent;
+use crate::store::Delta;
 
 /// How long a reflector waits while another one asks for the server's version.
-const TURN: Duration = Duration::from_secs(1);
+const TURN: Duration = Duration::from_secs(10);
 
 impl Reflector {
     /// Watches on after a failure, from a version or from right before the last event.
@@ -53,11 +56,33 @@ impl Reflector {
             }
             self.log_ended(Stage::Check, End::Complete, NextStep::Watch, Duration::ZERO);
         }
-        if last.is_some() {
-            return self.watch(since, last).await;
+        let Some(last) = last else {
+            self.policy.verified();
+            return Ok(ReflectorStep::Watch { since });
+        };
+        let may_be_forgotten = !last.is_expected();
+        match self.watch(since.clone(), Some(last)).await {
+            // No sign of a restore, so the server's version decides.
+            Err(failure)
+                if may_be_forgotten
+                    && failure.error.end() == End::Expired
+                    && !self.policy.is_verified() =>
+            {
+                (self.last_event, self.is_forgotten) = (None, true);
+                Ok(ReflectorStep::Watch { since })
+            }
+            outcome => outcome,
         }
-        self.policy.verified();
-        Ok(ReflectorStep::Watch { since })
+    }
+
+    /// Remembers the event to which the watch after a failure goes back.
+    pub(super) fn remember_newest(&mut self) {
+        let last = self.last_event.take().map(LastEvent::at_failure);
+        self.last_event = last.or_else(|| {
+            let (store, namespace) = (self.publisher.store(), self.reading.namespace.as_deref());
+            let newest = LastEvent::newest(store, namespace, &self.reached);
+            newest.filter(|_| !self.is_forgotten)
+        });
     }
 
     /// Checks an event that must be the last one, repeated.
@@ -81,6 +106,27 @@ impl Reflector {
         }
         self.policy.verified();
         Ok(())
+    }
+
+    /// Checks an event after the repetition: up to the version of the watch, only a deletion can follow.
+    ///
+    /// No object of the store is newer than the repeated event, so the deletion must be of one that is not in the store.
+    /// Returns whether the event is one that the store has already.
+    pub(super) fn is_known_deletion(
+        &self,
+        cursor: &Cursor,
+        delta: &Delta,
+    ) -> Result<bool, ReflectorError> {
+        let (Delta::Present(object) | Delta::Deleted(object)) = delta;
+        if !cursor.has_repeated || is_less(&cursor.version, object.version()) {
+            return Ok(false);
+        }
+        let known = self.publisher.store().get(object.key());
+        let is_missing = known.is_none_or(|known| known.uid() != object.uid());
+        if matches!(delta, Delta::Deleted(_)) && is_missing {
+            return Ok(true);
+        }
+        Err(self.other_history())
     }
 
     /// Reports to the other reflectors that the server has another history; returns the error of this one.
@@ -144,7 +190,7 @@ impl Reflector {
         &self,
         reached: &ResourceVersion,
     ) -> Result<ResourceVersion, ReflectorError> {
-        // Not for long: an answer that does not come, or one failure after the other, must not delay all kinds.
+        // Not for ever: an answer that does not come must not delay all kinds.
         let turn = time::timeout(TURN, self.reading.server.asked.lock()).await;
         let mut turn = turn.ok();
         // It counts if it was asked for since this reflector had its last failure.

@@ -1,4 +1,4 @@
-//! The last event of a watch, which the next watch begins with after a failure.
+//! The last event of a watch, or the newest listed object, which the next watch begins with after a failure.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use crate::store::{Delta, Store};
 
-/// How long before a failure the last event may have come that is to be repeated.
+/// How long before a failure the last event came if the server must still have it.
 ///
 /// kube-apiserver compacts its history every five minutes. A version that it has forgotten would lead to a list.
 const REPEATABLE: Duration = Duration::from_secs(300);
@@ -19,7 +19,8 @@ pub(super) struct LastEvent {
     uid: Uid,
     version: u64,
     is_deletion: bool,
-    received: Instant,
+    /// When it came; `None` if the server may have forgotten it.
+    received: Option<Instant>,
 }
 
 impl LastEvent {
@@ -33,27 +34,59 @@ impl LastEvent {
             uid: object.uid().clone(),
             version,
             is_deletion: matches!(delta, Delta::Deleted(_)),
-            received: Instant::now(),
+            received: Some(Instant::now()),
         })
     }
 
     /// Returns the event of an object that an earlier run has saved; `None` if it ended with another event.
-    pub(super) fn saved(store: &Store, since: &ResourceVersion) -> Option<Self> {
-        let next: ResourceVersion = (since.number().ok()? + 1).into();
-        let snapshot = store.snapshot();
-        let last = snapshot.iter().find(|object| *object.version() == next)?;
+    pub(super) fn saved(
+        store: &Store,
+        namespace: Option<&str>,
+        since: &ResourceVersion,
+    ) -> Option<Self> {
+        let next = since.number().ok()? + 1;
+        let newest = Self::newest(store, namespace, &next.into());
+        let last = newest.filter(|last| last.version == next)?;
         Some(Self {
-            key: last.key().clone(),
-            uid: last.uid().clone(),
-            version: last.version().number().ok()?,
-            is_deletion: false,
-            received: Instant::now(),
+            received: Some(Instant::now()),
+            ..last
         })
     }
 
-    /// Returns whether a server that works repeats it.
-    pub(super) fn is_repeatable(&self) -> bool {
-        self.received.elapsed() < REPEATABLE
+    /// Returns the event of the newest object of a namespace, or of all, up to a version.
+    pub(super) fn newest(
+        store: &Store,
+        namespace: Option<&str>,
+        reached: &ResourceVersion,
+    ) -> Option<Self> {
+        let reached = reached.number().ok()?;
+        let snapshot = store.snapshot();
+        let (version, newest) = snapshot
+            .iter()
+            .filter(|object| namespace.is_none_or(|it| object.key().namespace() == Some(it)))
+            .filter_map(|object| Some((object.version().number().ok()?, object)))
+            .filter(|(version, _)| (2..=reached).contains(version))
+            .max_by_key(|(version, _)| *version)?;
+        Some(Self {
+            key: newest.key().clone(),
+            uid: newest.uid().clone(),
+            version,
+            is_deletion: false,
+            received: None,
+        })
+    }
+
+    /// Returns the event at the time of a failure.
+    pub(super) fn at_failure(self) -> Self {
+        Self {
+            received: self.received.filter(|it| it.elapsed() < REPEATABLE),
+            ..self
+        }
+    }
+
+    /// Returns whether a server that works has it, so that an expired version shows that it does not.
+    pub(super) fn is_expected(&self) -> bool {
+        self.received.is_some()
     }
 
     /// Returns the version from which a watch begins with this event.
@@ -63,8 +96,9 @@ impl LastEvent {
 
     /// Returns the version from which the next run continues, if it can expect this event from the saved objects.
     pub(super) fn resume(&self) -> Option<ResourceVersion> {
-        let is_expected = self.is_repeatable() && !self.is_deletion;
-        is_expected.then(|| self.before())
+        let last = self.clone().at_failure();
+        let is_saved = last.is_expected() && !last.is_deletion;
+        is_saved.then(|| self.before())
     }
 
     /// Returns whether it left an object in a state.

@@ -136,7 +136,7 @@ impl Reflector {
             self.reading.server.compared(loading.history, went_back);
         }
         // A watch from the version of the list cannot repeat what was before it.
-        self.last_event = None;
+        (self.last_event, self.is_forgotten) = (None, false);
         self.reached = version.clone();
         self.reading.server.loaded(version);
         self.policy.loaded();

@@ -169,6 +169,9 @@ impl ReflectorPolicy {
         match end {
             // The usual end: the server closes each watch after its timeout.
             End::Closed => {}
+            // A server that ends closes its watches in good order, and another one may be restored by now. The next
+            // request may be sent once that one answers, so that nothing else fails.
+            End::ClosedEarly => self.is_verified = false,
             // A connection may break at any time, so the next watch follows at once. But the server may have been
             // restored while it was not reachable, so its history is checked.
             End::Cut | End::Silent if worked => self.is_verified = false,

@@ -17,6 +17,7 @@ pub(super) struct OpenWatch {
     pub(super) cursor: Cursor,
     /// The connection, unless the source has its own.
     pub(super) connection: Option<Connection>,
+    pub(super) requested: Instant,
     pub(super) opened: Instant,
     /// The span of the request.
     pub(super) span: Span,
@@ -41,10 +42,12 @@ pub(super) struct Cursor {
     pub(super) last_new: Option<Instant>,
     /// Whether the watch ends here, so that the kind is listed again.
     pub(super) is_reread: bool,
-    /// How many bookmarks brought nothing new.
+    /// How many bookmarks and repetitions brought nothing new.
     pub(super) standing: u64,
     /// The event that must be the first one.
     pub(super) repeats: Option<LastEvent>,
+    /// Whether the server has repeated it.
+    pub(super) has_repeated: bool,
 }
 
 /// A load in progress: a list in pages, or the initial part of a watch list.

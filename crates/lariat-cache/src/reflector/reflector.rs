@@ -64,8 +64,10 @@ pub(crate) struct Reflector {
     pub(super) is_stale: bool,
     /// The version up to which the store was read.
     pub(super) reached: ResourceVersion,
-    /// The last event of the watch since the last list; after a failure, only if the server should repeat it.
+    /// The last event of the watch since the last list; after a failure without one, the newest listed object.
     pub(super) last_event: Option<LastEvent>,
+    /// Whether the server has forgotten the newest listed object.
+    pub(super) is_forgotten: bool,
     /// When a request or a watch last failed, so that the server may have been restored since.
     pub(super) last_failed: time::Instant,
     /// Whether the next list is read in one piece.
@@ -125,10 +127,12 @@ impl Reflector {
             standstill: Standstill::default(),
             is_stale: false,
             reached: reading.resume.clone().unwrap_or_default(),
-            last_event: reading
-                .resume
-                .as_ref()
-                .and_then(|since| LastEvent::saved(publisher.store(), since)),
+            last_event: reading.resume.as_ref().and_then(|since| {
+                let (store, namespace) = (publisher.store(), reading.namespace.as_deref());
+                let saved = LastEvent::saved(store, namespace, since);
+                saved.or_else(|| LastEvent::newest(store, namespace, since))
+            }),
+            is_forgotten: false,
             last_failed: time::Instant::now(),
             in_one_piece: false,
             source,
@@ -268,8 +272,9 @@ impl Reflector {
         let decision = self.policy.ended(attempt, now(), fastrand::f64());
         if !self.policy.is_verified() {
             self.last_failed = time::Instant::now();
-            self.last_event
-                .take_if(|last| was_verified && !last.is_repeatable());
+            if was_verified {
+                self.remember_newest();
+            }
         }
         self.log_ended(attempt.stage, attempt.end, decision.next, decision.delay);
         decision

@@ -30,6 +30,9 @@ const CONFIRMATION: Duration = Duration::from_secs(1);
 /// How long the repetition of the last event may take.
 const REPETITION: Duration = Duration::from_secs(10);
 
+/// How much before its time a watch may end that the server closes at its time.
+const EARLY: Duration = Duration::from_secs(5);
+
 /// How long a watch list may yield no new object without its end marker.
 const INITIAL_SILENCE: Duration = Duration::from_secs(10);
 
@@ -50,6 +53,7 @@ impl Reflector {
             .queries
             .watch(before.as_ref().unwrap_or(&since), timeout);
         let request = self.request(query, true);
+        let requested = Instant::now();
         let starts = self.reading.server.starts.clone();
         let response = match starts.admit(self.open(request)).await {
             Ok(response) => response,
@@ -64,7 +68,8 @@ impl Reflector {
         if store.watch_opened(self.reading.namespace.as_deref()) {
             return Ok(self.reread());
         }
-        let mut open = self.opened(response, Cursor::at(since, timeout, repeats), timeout);
+        let cursor = Cursor::at(since, timeout, repeats);
+        let mut open = self.opened(response, cursor, requested);
         let mut end = self.until_repeated(&mut open).await;
         if end.is_none() && !self.progress.is_synced() {
             end = self.confirm(&mut open).await;
@@ -79,15 +84,16 @@ impl Reflector {
         &self,
         response: Response<SourceBody>,
         cursor: Cursor,
-        timeout: Duration,
+        requested: Instant,
     ) -> OpenWatch {
         OpenWatch {
             connection: response.extensions().get().cloned(),
             stream: WatchStream::new(
                 response.into_body(),
-                self.silence_limit.for_timeout(timeout),
+                self.silence_limit.for_timeout(cursor.timeout),
             ),
             cursor,
+            requested,
             opened: Instant::now(),
             span: Span::current(),
         }
@@ -102,13 +108,14 @@ impl Reflector {
         // Before the request: the answer need not contain a write that was concurrent with it.
         let loading = self.begin_loading();
         let request = self.request(self.queries.stream(timeout), true);
+        let requested = Instant::now();
         let response = match self.open(request).await {
             Ok(response) => response,
             Err(error) => return self.without_streaming(error, Duration::ZERO),
         };
         self.progress.watch_opened(self.is_stale);
         let cursor = Cursor::loading(loading, timeout);
-        let mut open = self.opened(response, cursor, timeout);
+        let mut open = self.opened(response, cursor, requested);
         let end = self.until_loaded(&mut open).await;
         let is_loaded = open.cursor.loading.is_none();
         match end {
@@ -173,9 +180,13 @@ impl Reflector {
             }
             end => end,
         };
-        let reason = end
-            .as_ref()
-            .map_or_else(ReflectorError::end, |()| End::Closed);
+        let is_early = open.requested.elapsed() + EARLY < cursor.timeout;
+        let closed = if is_early {
+            End::ClosedEarly
+        } else {
+            End::Closed
+        };
+        let reason = end.as_ref().map_or_else(ReflectorError::end, |()| closed);
         // A watch from the version of the list has worked, so the next list can be in pages again.
         if cursor.has_events {
             self.in_one_piece &= policy::is_useless(reason);
@@ -233,8 +244,10 @@ impl Reflector {
             None
         };
         // A server that has gone back behind the event is silent.
-        let silent = Some(Err(ReflectorError::OtherHistory));
-        time::timeout(REPETITION, repeated).await.unwrap_or(silent)
+        match time::timeout(REPETITION, repeated).await {
+            Ok(end) => end,
+            Err(_) => Some(Err(self.other_history())),
+        }
     }
 
     /// Waits until the first watch of a store from an earlier run shows that its version is still valid.
@@ -309,5 +322,6 @@ impl Failure {
 }
 
 fn watch_timeout() -> Duration {
-    WATCH_TIMEOUT.mul_f64(1.0 + fastrand::f64())
+    let seconds = WATCH_TIMEOUT.as_secs();
+    Duration::from_secs(fastrand::u64(seconds..2 * seconds))
 }

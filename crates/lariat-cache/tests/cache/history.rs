@@ -32,6 +32,16 @@ fn script(lines: Vec<String>, next: impl Fn() -> Answer + Send + Sync + 'static)
     })
 }
 
+/// A server without objects, which has no event to repeat, and is at version 15 when its first watch is cut.
+fn empty() -> Script {
+    Script::new(move |ask| match (ask.watch, ask.number) {
+        (false, 0) => list(10, "", &[]),
+        (false, _) => list(30, "", &["a"]),
+        (true, 0) => Answer::Pieces(vec![bookmark(15)], BodyEnd::Cut),
+        (true, _) => quiet(),
+    })
+}
+
 fn then(line: String) -> impl Fn() -> Answer + Send + Sync {
     move || Answer::Pieces(vec![line.clone()], BodyEnd::Silence)
 }
@@ -114,6 +124,66 @@ async fn expired_version_of_the_last_event_is_followed_by_a_list() {
     assert_eq!((bench.script.lists(), bench.script.watches()), (2, 3));
 }
 
+/// `a` and `b` are listed at version 10, and no event follows.
+#[tokio::test(start_paused = true)]
+async fn watch_after_failure_without_an_event_begins_with_the_newest_listed_object() {
+    let bench = Scripted::of(script(vec![bookmark(15)], quiet));
+    time::sleep(MINUTE).await;
+    assert!(bench.script.queries(true)[1].contains("resourceVersion=9&"));
+    assert_eq!((bench.script.lists(), bench.script.watches()), (1, 2));
+    assert_eq!(bench.script.checks(), [""; 0], "no further request");
+    assert_eq!(bench.recorder.reported().len(), 2, "nothing twice");
+}
+
+#[tokio::test(start_paused = true)]
+async fn watch_without_the_newest_listed_object_is_followed_by_a_list() {
+    for first in [
+        quiet(),
+        then(event("ADDED", "b", 11))(),
+        then(event("DELETED", "b", 10))(),
+        then(bookmark(20))(),
+    ] {
+        let first = parking_lot::Mutex::new(Some(first));
+        let next = move || first.lock().take().unwrap_or_else(quiet);
+        let bench = Scripted::of(script(vec![bookmark(15)], next).forgetting());
+        time::sleep(MINUTE).await;
+        assert_eq!((bench.script.lists(), bench.script.watches()), (2, 3));
+    }
+}
+
+/// The server keeps its history for minutes, and the object may be older.
+#[tokio::test(start_paused = true)]
+async fn expired_version_of_the_newest_listed_object_is_followed_by_a_check() {
+    let expired =
+        json!({"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired"}});
+    for first in [status(410, "Expired"), then(format!("{expired}\n"))()] {
+        let first = parking_lot::Mutex::new(Some(first));
+        let next = move || first.lock().take().unwrap_or_else(quiet);
+        let bench = Scripted::of(script(vec![bookmark(15)], next).forgetting());
+        time::sleep(MINUTE).await;
+        assert!(bench.script.queries(true)[2].contains("resourceVersion=15&"));
+        assert_eq!((bench.script.lists(), bench.script.watches()), (1, 3));
+        assert_eq!(bench.script.checks(), ["limit=1"]);
+    }
+}
+
+/// Between the newest listed object and the version of the watch, objects were only deleted.
+#[tokio::test(start_paused = true)]
+async fn change_below_the_version_of_the_watch_is_followed_by_a_list() {
+    for (line, lists) in [
+        (event("DELETED", "c", 12), 1),
+        (event("DELETED", "a", 12), 2),
+        (event("MODIFIED", "c", 12), 2),
+        (event("MODIFIED", "c", 16), 1),
+    ] {
+        let lines = format!("{}{line}", event("ADDED", "b", 10));
+        let bench = Scripted::of(script(vec![bookmark(15)], then(lines)).forgetting());
+        time::sleep(MINUTE).await;
+        assert_eq!(bench.script.lists(), lists, "{line}");
+        assert_eq!(bench.script.checks(), [""; 0]);
+    }
+}
+
 /// A watch that stays for a time after its first line, and is cut then.
 fn cut_after(line: String, stays: Duration) -> Answer {
     let lines = futures::stream::iter([Ok(Frame::data(Bytes::from(line)))]);
@@ -125,19 +195,19 @@ fn cut_after(line: String, stays: Duration) -> Answer {
 }
 
 #[tokio::test(start_paused = true)]
-async fn last_event_of_more_than_five_minutes_before_is_not_repeated() {
-    for (minutes, from, checks) in [(4, 10, 0), (6, 11, 1)] {
+async fn expired_event_of_more_than_five_minutes_before_is_followed_by_a_check() {
+    for (minutes, lists, checks) in [(4, 2, 0), (6, 1, 1)] {
         let bench = Scripted::start(move |ask| match (ask.watch, ask.number) {
             (false, _) => list(10, "", &["a"]),
             (true, 0) => cut_after(event("MODIFIED", "a", 11), minutes * MINUTE),
-            (true, _) => then(event("MODIFIED", "a", 11))(),
+            (true, 1) => status(410, "Expired"),
+            (true, _) => quiet(),
         });
         time::sleep((minutes + 1) * MINUTE).await;
-        let from = format!("resourceVersion={from}&");
-        assert!(bench.script.queries(true)[1].contains(&from), "{minutes}");
+        assert!(bench.script.queries(true)[1].contains("resourceVersion=10&"));
         assert_eq!(
             (bench.script.lists(), bench.script.checks().len()),
-            (1, checks)
+            (lists, checks)
         );
     }
 }
@@ -145,7 +215,7 @@ async fn last_event_of_more_than_five_minutes_before_is_not_repeated() {
 #[tokio::test(start_paused = true)]
 async fn version_below_a_reached_one_is_followed_by_a_list() {
     for (version, lists) in [(20, 1), (15, 1), (14, 2)] {
-        let script = script(vec![bookmark(15)], quiet);
+        let script = empty();
         let bench = Scripted::of(script.checked(move |_| list(version, "", &["a"])));
         time::sleep(MINUTE).await;
         assert_eq!(bench.script.checks(), ["limit=1"]);
@@ -156,7 +226,7 @@ async fn version_below_a_reached_one_is_followed_by_a_list() {
 #[tokio::test(start_paused = true)]
 async fn refused_request_for_the_version_is_followed_by_a_list() {
     for code in [400, 403, 422, 500] {
-        let script = script(vec![bookmark(15)], quiet);
+        let script = empty();
         let bench = Scripted::of(script.checked(move |_| status(code, "Invalid")));
         time::sleep(MINUTE).await;
         assert_eq!(
@@ -171,7 +241,7 @@ async fn refused_request_for_the_version_is_followed_by_a_list() {
 
 #[tokio::test(start_paused = true)]
 async fn version_check_is_repeated_while_the_server_is_away() {
-    let script = script(vec![bookmark(15)], quiet);
+    let script = empty();
     let bench = Scripted::of(script.checked(|ask| match ask.number {
         0..8 => Answer::Nothing,
         8 => status(429, "TooManyRequests"),
@@ -182,23 +252,50 @@ async fn version_check_is_repeated_while_the_server_is_away() {
     assert_eq!((bench.script.lists(), bench.script.watches()), (1, 2));
 }
 
+/// A server that ends closes its watches in good order, before the time that was asked for.
 #[tokio::test(start_paused = true)]
-async fn watches_that_the_server_closes_are_opened_again_from_their_version() {
-    let script = Script::new(|ask| {
-        if ask.watch {
-            Answer::Pieces(
-                vec![event("MODIFIED", "a", 11 + ask.number as u64)],
-                BodyEnd::Clean,
-            )
-        } else {
-            list(10, "", &["a"])
-        }
+async fn watch_that_is_closed_before_its_time_is_followed_by_a_check() {
+    for (version, lists) in [(20, 1), (14, 2)] {
+        let script = Script::new(|ask| match (ask.watch, ask.number) {
+            (false, 0) => list(10, "", &[]),
+            (false, _) => list(30, "", &["a"]),
+            (true, 0) => Answer::Pieces(vec![bookmark(15)], BodyEnd::Clean),
+            (true, _) => quiet(),
+        });
+        let bench = Scripted::of(script.checked(move |_| list(version, "", &["a"])));
+        time::sleep(MINUTE).await;
+        assert_eq!((bench.script.lists(), bench.script.watches()), (lists, 2));
+        assert_eq!(bench.script.checks().len(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn watch_that_is_closed_at_its_time_goes_on_from_its_version() {
+    let bench = Scripted::start(|ask| match (ask.watch, ask.number) {
+        (false, _) => list(10, "", &[]),
+        (true, 0) => closed_at_its_time(&ask.query),
+        (true, _) => quiet(),
     });
-    let bench = Scripted::of(script.checked(|_| panic!("it is not asked")));
-    time::sleep(MINUTE).await;
-    assert!(bench.script.watches() > 10);
-    assert!(bench.script.queries(true)[5].contains("resourceVersion=15&"));
-    assert_eq!((bench.script.checks().len(), bench.script.lists()), (0, 1));
+    time::sleep(11 * MINUTE).await;
+    assert!(bench.script.queries(true)[1].contains("resourceVersion=11&"));
+    assert_eq!(bench.script.checks(), [""; 0]);
+}
+
+/// A watch with an event and bookmarks that lasts as long as was asked for.
+fn closed_at_its_time(query: &str) -> Answer {
+    let timeout = query
+        .split('&')
+        .find_map(|it| it.strip_prefix("timeoutSeconds="));
+    let timeout: u64 = timeout
+        .expect("it has one")
+        .parse()
+        .expect("it is a number");
+    let first = futures::stream::once(async { Ok(Frame::data(event("MODIFIED", "a", 11).into())) });
+    let rest = futures::stream::once(async move {
+        time::sleep(Duration::from_secs(timeout)).await;
+        Ok(Frame::data(Bytes::new()))
+    });
+    Answer::Body(StreamBody::new(first.chain(rest)).boxed_unsync())
 }
 
 /// Requests of lists of one object, counted.

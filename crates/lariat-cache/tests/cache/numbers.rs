@@ -1,6 +1,7 @@
 //! What is counted of a kind.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -17,7 +18,7 @@ async fn reasons(
     does: impl Fn() -> Answer + Send + Sync + 'static,
 ) -> Vec<(&'static str, u64)> {
     let bench = Scripted::start(move |ask: &Ask| match ask.watch {
-        false => list(10, "", &["a"]),
+        false => list(10, "", &[]),
         true if ask.number < watches => does(),
         true => quiet(),
     });
@@ -33,7 +34,11 @@ async fn reasons(
 
 #[tokio::test(start_paused = true)]
 async fn requests_that_follow_others_are_counted_by_what_ended_these() {
-    let cut = |end| move || Answer::Pieces(vec![event("MODIFIED", "a", 11)], end);
+    let cut = |end| {
+        let versions = AtomicU64::new(11);
+        let next = move || versions.fetch_add(1, Ordering::Relaxed);
+        move || Answer::Pieces(vec![event("MODIFIED", "a", next())], end)
+    };
     assert_eq!(reasons(3, cut(BodyEnd::Clean)).await, [("closed", 3)]);
     assert_eq!(reasons(3, cut(BodyEnd::Cut)).await, [("failed", 3)]);
     let at_once = || Answer::Pieces(Vec::new(), BodyEnd::Clean);

@@ -126,6 +126,14 @@ impl Script {
         }
     }
 
+    /// Remembers the objects of a list as events that led to them.
+    fn lists_objects(&self, text: &str) {
+        let list: Value = serde_json::from_str(text).unwrap_or_default();
+        for object in list["items"].as_array().into_iter().flatten() {
+            self.sends(&[format!(r#"{{"type":"ADDED","object":{object}}}"#)]);
+        }
+    }
+
     /// Answers requests for its version, too.
     pub(crate) fn checked(self, checks: impl Fn(&Ask) -> Answer + Send + Sync + 'static) -> Self {
         let checks = Arc::new(checks);
@@ -189,6 +197,10 @@ impl Script {
             Answer::Pieces(pieces, end) if ask.watch => {
                 self.sends(&pieces);
                 Answer::Pieces([repeated, pieces].concat(), end)
+            }
+            Answer::Whole(200, headers, text) if !ask.watch => {
+                self.lists_objects(&text);
+                Answer::Whole(200, headers, text)
             }
             answer => answer,
         }

@@ -156,7 +156,7 @@ async fn a_version_that_has_expired_is_listed() {
     let (_factory, informer) = started(&cluster, &folder, KindOptions::default()).await;
     assert_eq!(informer.status().phase, Phase::Synced);
     assert_eq!(crate::bench::cached(&informer), writer.truth().await);
-    assert_eq!(reads(&cluster), (1, 1));
+    assert_eq!(reads(&cluster), (1, 2));
 }
 
 #[tokio::test(start_paused = true)]
