@@ -33,7 +33,7 @@ fn free_lease_has_no_holder_and_does_not_expire() {
 }
 
 #[test]
-fn held_lease_shows_its_holder_and_when_it_expires() {
+fn held_lease_has_a_holder_and_an_expiry() {
     let Stage { election, at, .. } = observed("other");
     assert_eq!(election.holder().map(|holder| &**holder), Some("other"));
     assert_eq!((election.version(), election.transitions()), (Some("2"), 3));
@@ -54,7 +54,7 @@ fn watch_may_be_silent_until_the_lease_expires_at_most() {
 }
 
 #[test]
-fn lease_ages_while_the_process_is_away_for_two_thirds_of_it() {
+fn observed_lease_ages_during_a_short_suspension() {
     for (away, age) in [(10, 10), (11, 0)] {
         let mut stage = observed("other");
         let theirs = stage.election.observed.as_ref().map(|it| it.object.clone());
@@ -68,7 +68,7 @@ fn lease_ages_while_the_process_is_away_for_two_thirds_of_it() {
 }
 
 #[test]
-fn holder_of_a_deleted_lease_is_forgotten_by_its_release() {
+fn release_of_a_deleted_lease_forgets_its_holder() {
     let mut stage = Stage::new();
     assert_eq!(stage.attempt(None, &[]), Next::Held);
     assert_eq!(stage.election.release(), Some(Request::Get));

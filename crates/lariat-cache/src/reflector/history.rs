@@ -108,10 +108,14 @@ impl Reflector {
         Ok(())
     }
 
-    /// Checks an event after the repetition: up to the version of the watch, only a deletion can follow.
+    /// Returns whether an event is a deletion that the store has already.
     ///
-    /// No object of the store is newer than the repeated event, so the deletion must be of one that is not in the store.
-    /// Returns whether the event is one that the store has already.
+    /// Only such deletions can come between the repeated event and the version of the watch: the repeated event is of
+    /// the newest object in the store.
+    ///
+    /// # Errors
+    ///
+    /// [`ReflectorError::OtherHistory`] if another event comes there.
     pub(super) fn is_known_deletion(
         &self,
         cursor: &Cursor,

@@ -1,11 +1,12 @@
 //! The last event of a watch, or the newest listed object, which the next watch begins with after a failure.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_core::{ObjectKey, RawObject, ResourceVersion, Uid};
 use tokio::time::Instant;
 
-use crate::store::{Delta, Store};
+use crate::store::{CachedObject, Delta, Store};
 
 /// How long before a failure the last event came if the server must still have it.
 ///
@@ -38,22 +39,27 @@ impl LastEvent {
         })
     }
 
-    /// Returns the event of an object that an earlier run has saved; `None` if it ended with another event.
+    /// Returns the event that the first watch of a saved store begins with.
+    ///
+    /// An earlier run that expected its last event has saved the version before it. Otherwise it is the event of the
+    /// newest object.
     pub(super) fn saved(
         store: &Store,
         namespace: Option<&str>,
         since: &ResourceVersion,
     ) -> Option<Self> {
         let next = since.number().ok()? + 1;
-        let newest = Self::newest(store, namespace, &next.into());
-        let last = newest.filter(|last| last.version == next)?;
+        let newest = Self::newest(store, namespace, &next.into())?;
+        let is_last = newest.version == next;
         Some(Self {
-            received: Some(Instant::now()),
-            ..last
+            received: is_last.then(Instant::now),
+            ..newest
         })
     }
 
-    /// Returns the event of the newest object of a namespace, or of all, up to a version.
+    /// Returns the event of the newest object up to a version.
+    ///
+    /// The object is one of the namespace, if there is one.
     pub(super) fn newest(
         store: &Store,
         namespace: Option<&str>,
@@ -61,9 +67,17 @@ impl LastEvent {
     ) -> Option<Self> {
         let reached = reached.number().ok()?;
         let snapshot = store.snapshot();
-        let (version, newest) = snapshot
-            .iter()
-            .filter(|object| namespace.is_none_or(|it| object.key().namespace() == Some(it)))
+        match namespace {
+            Some(namespace) => Self::newest_of(snapshot.in_namespace(namespace), reached),
+            None => Self::newest_of(snapshot.iter(), reached),
+        }
+    }
+
+    fn newest_of<'a>(
+        objects: impl Iterator<Item = &'a Arc<CachedObject>>,
+        reached: u64,
+    ) -> Option<Self> {
+        let (version, newest) = objects
             .filter_map(|object| Some((object.version().number().ok()?, object)))
             .filter(|(version, _)| (2..=reached).contains(version))
             .max_by_key(|(version, _)| *version)?;
@@ -84,7 +98,7 @@ impl LastEvent {
         }
     }
 
-    /// Returns whether a server that works has it, so that an expired version shows that it does not.
+    /// Returns whether every server of the same history still has it.
     pub(super) fn is_expected(&self) -> bool {
         self.received.is_some()
     }

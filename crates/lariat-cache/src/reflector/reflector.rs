@@ -64,7 +64,9 @@ pub(crate) struct Reflector {
     pub(super) is_stale: bool,
     /// The version up to which the store was read.
     pub(super) reached: ResourceVersion,
-    /// The last event of the watch since the last list; after a failure without one, the newest listed object.
+    /// The last event since the list.
+    ///
+    /// After a failure without an event, it is the one of the newest listed object.
     pub(super) last_event: Option<LastEvent>,
     /// Whether the server has forgotten the newest listed object.
     pub(super) is_forgotten: bool,
@@ -128,9 +130,7 @@ impl Reflector {
             is_stale: false,
             reached: reading.resume.clone().unwrap_or_default(),
             last_event: reading.resume.as_ref().and_then(|since| {
-                let (store, namespace) = (publisher.store(), reading.namespace.as_deref());
-                let saved = LastEvent::saved(store, namespace, since);
-                saved.or_else(|| LastEvent::newest(store, namespace, since))
+                LastEvent::saved(publisher.store(), reading.namespace.as_deref(), since)
             }),
             is_forgotten: false,
             last_failed: time::Instant::now(),

@@ -29,7 +29,7 @@ pub(crate) struct SharedServer {
     found: watch::Sender<u64>,
     /// The number of the history that this reflector has read; not shared.
     read: u64,
-    /// The number of a request from when that history was detected; earlier requests may be of a former one.
+    /// The number of requests sent when the last restore was detected.
     detected_at: Arc<AtomicU64>,
     /// Counts the ends of outages.
     back: watch::Sender<u64>,
@@ -112,7 +112,9 @@ impl SharedServer {
         });
     }
 
-    /// Returns whether the answer to a request may be of a former history; `sent` is the number of the request.
+    /// Returns whether request number `sent` was sent before a restore was detected.
+    ///
+    /// The server may have answered it with a state of the former history.
     pub(crate) fn is_former(&self, sent: u64) -> bool {
         sent < self.detected_at.load(Ordering::Relaxed)
     }

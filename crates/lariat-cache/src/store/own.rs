@@ -59,7 +59,7 @@ struct LastWrite {
 #[derive(Debug)]
 struct Deletion {
     uid: Uid,
-    /// The version in which the object was cached, if it was; later versions of the name are of its successors.
+    /// The cached version of the object. Later versions of the name are of successors.
     version: Option<ResourceVersion>,
     /// The number of the request, in the order of sending.
     sent: u64,
@@ -165,10 +165,9 @@ impl OwnWrites {
 
     /// Returns the age of an answer, whose request has the number `sent`.
     ///
-    /// An object whose creation was sent before a deletion of its name, and answered after it, is the successor of the
-    /// deleted one if its version is later than the one in which that was cached: the API server has handled the two in
-    /// the other order. If the deleted object was not cached, the order is not known. Others may have deleted what was
-    /// created, and created what was deleted. Then the answer is left to the watch.
+    /// A creation may be sent before a deletion of its name and answered after it. If its version is later than the
+    /// cached version of the deleted object, the API server has created the object after the deletion. If the deleted
+    /// object was not cached, the order is unknown, and the answer is left to the watch.
     pub(super) fn answered(
         &self,
         object: &ObjectMetadata,
@@ -365,7 +364,7 @@ impl Name {
 }
 
 impl Deletion {
-    /// Returns whether an answer about the name is dropped, whose request has the number `sent`.
+    /// Returns whether the answer to request number `sent` is dropped.
     fn hides_answer(&self, object: &ObjectMetadata, sent: u64) -> bool {
         if self.uid == *object.uid() {
             return sent < self.sent || self.is_hiding();

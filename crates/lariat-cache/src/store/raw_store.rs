@@ -367,8 +367,7 @@ impl Store {
 
     /// Applies a deletion by this process, before the watch reports it.
     ///
-    /// `before` is the object that had the name in this store when the deletion was sent; `sent` is as for
-    /// [`wrote`](Self::wrote).
+    /// `before` is the cached object of that name when the deletion was sent. `sent` is as for [`wrote`](Self::wrote).
     pub(crate) fn deleted(
         &self,
         key: &ObjectKey,

@@ -1,64 +1,39 @@
 //! Answers of a history that a restored backup has ended.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
-use lariat_cache::{Informer, KindOptions, SharedCacheFactory, Storage, Subscription};
-use lariat_cluster::Cluster;
+use lariat_cache::{KindOptions, SharedCacheFactory, Storage};
 use lariat_cluster::faults::{Action, Rule};
 use lariat_core::ObjectKey;
 use serde_json::json;
 use tokio::task::JoinSet;
 use tokio::time;
 
-use crate::bench::{Recorder, Writer, cached, client_as, cluster, config_maps, eventually};
+use crate::bench::cached;
+use crate::restores::Restored;
 
 /// The time by which an answer is late; a restore is found before.
 const LATE: Duration = Duration::from_secs(20);
 
-/// A cache of metadata, and a backup of the cluster before its last change.
-struct Bench {
-    cluster: Cluster,
-    writer: Writer,
-    informer: Informer,
-    recorder: Arc<Recorder>,
-    factory: SharedCacheFactory,
-    _subscription: Subscription,
+/// Starts a cache that fetches content on demand.
+async fn restored() -> Restored {
+    let factory = |client| {
+        SharedCacheFactory::builder(client)
+            .default_options(KindOptions::default().storage(Storage::OnDemand))
+            .build()
+    };
+    Restored::start(factory, |_| {}).await
 }
 
-impl Bench {
-    async fn begin() -> Self {
-        let cluster = cluster().await;
-        let writer = Writer::new(cluster.client());
-        for name in ["a", "b"] {
-            writer.create(name).await;
-        }
-        let factory = SharedCacheFactory::builder(client_as(&cluster, "informer"))
-            .default_options(KindOptions::default().storage(Storage::OnDemand))
-            .build();
-        let informer = factory.for_kind(config_maps());
-        let recorder = Arc::new(Recorder::default());
-        let subscription = informer.subscribe(Arc::clone(&recorder) as _);
-        factory.start();
-        assert!(informer.synced().await);
-        Self {
-            cluster,
-            writer,
-            informer,
-            recorder,
-            factory,
-            _subscription: subscription,
-        }
-    }
-
+impl Restored {
     fn api(&self) -> Api<ConfigMap> {
         Api::namespaced(self.factory.clients().client(), "default")
     }
 
-    /// Sends a request whose answer is late, and undoes what has happened before the answer.
-    async fn undoes<T: Send + 'static>(
+    /// Sends a request, restores a backup from before it, and then lets the answer through.
+    async fn answered_after_restore<T: Send + 'static>(
         &self,
         verb: &str,
         request: impl Future<Output = T> + Send + 'static,
@@ -66,7 +41,7 @@ impl Bench {
         let backup = self.cluster.snapshot();
         // So that the reflector finds the restore: it does not repeat this event.
         self.writer.change("a", "lost").await;
-        eventually(async || cached(&self.informer), self.writer.truth().await).await;
+        self.catches_up().await;
         let late = Rule::new(Action::DelayReply(LATE)).resource("configmaps");
         self.cluster
             .faults()
@@ -89,11 +64,14 @@ impl Bench {
 
 #[tokio::test(start_paused = true)]
 async fn fetched_state_is_not_cached_if_a_restore_was_found_meanwhile() {
-    let bench = Bench::begin().await;
+    let bench = restored().await;
     let informer = bench.informer.clone();
     let key = ObjectKey::namespaced("default", "a");
     let load = async move { informer.load(&key).await };
-    let loaded = bench.undoes("get", load).await.expect("it was fetched");
+    let loaded = bench
+        .answered_after_restore("get", load)
+        .await
+        .expect("it was fetched");
     let version = loaded.expect("it exists").version().to_string();
     assert_eq!(version, bench.writer.truth().await["a"]);
     bench.is_current().await;
@@ -101,21 +79,27 @@ async fn fetched_state_is_not_cached_if_a_restore_was_found_meanwhile() {
 
 #[tokio::test(start_paused = true)]
 async fn own_write_is_not_cached_if_a_restore_was_found_meanwhile() {
-    let bench = Bench::begin().await;
+    let bench = restored().await;
     let api = bench.api();
     let patch = async move {
         let patch = Patch::Merge(json!({"data": {"value": "own"}}));
         api.patch("b", &PatchParams::default(), &patch).await
     };
-    bench.undoes("patch", patch).await.expect("answered");
+    bench
+        .answered_after_restore("patch", patch)
+        .await
+        .expect("answered");
     bench.is_current().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn own_deletion_is_not_applied_if_a_restore_was_found_meanwhile() {
-    let bench = Bench::begin().await;
+    let bench = restored().await;
     let api = bench.api();
     let delete = async move { api.delete("b", &DeleteParams::default()).await };
-    bench.undoes("delete", delete).await.expect("answered");
+    bench
+        .answered_after_restore("delete", delete)
+        .await
+        .expect("answered");
     bench.is_current().await;
 }

@@ -270,7 +270,7 @@ async fn watch_that_is_closed_before_its_time_is_followed_by_a_check() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn watch_that_is_closed_at_its_time_goes_on_from_its_version() {
+async fn watch_after_a_full_timeout_continues_from_its_version() {
     let bench = Scripted::start(|ask| match (ask.watch, ask.number) {
         (false, _) => list(10, "", &[]),
         (true, 0) => closed_at_its_time(&ask.query),

@@ -17,10 +17,15 @@ async fn reasons(
     watches: usize,
     does: impl Fn() -> Answer + Send + Sync + 'static,
 ) -> Vec<(&'static str, u64)> {
-    let bench = Scripted::start(move |ask: &Ask| match ask.watch {
-        false => list(10, "", &[]),
-        true if ask.number < watches => does(),
-        true => quiet(),
+    let bench = Scripted::start(move |ask: &Ask| {
+        if !ask.watch {
+            return list(10, "", &[]);
+        }
+        if ask.number < watches {
+            does()
+        } else {
+            quiet()
+        }
     });
     time::sleep(20 * MINUTE).await;
     assert!(bench.script.watches() > watches);

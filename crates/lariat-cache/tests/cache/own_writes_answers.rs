@@ -248,7 +248,7 @@ async fn own_write_is_left_to_the_watch_if_the_server_evaluates_fields() {
 
 /// The server handled the deletion first, so what was applied is another object.
 #[tokio::test(start_paused = true)]
-async fn own_creation_is_shown_after_a_deletion_that_overtook_it() {
+async fn own_creation_is_cached_after_a_later_deletion_of_its_name() {
     let cluster = mute_cluster().await;
     let outside: Api<ConfigMap> = Api::namespaced(cluster.client(), "default");
     let (params, map) = (PostParams::default(), labelled("a", &[]));

@@ -18,22 +18,30 @@ use crate::bench::{
     MINUTE, Recorder, Writer, cached, client_as, cluster, config_maps, eventually, factory, listing,
 };
 
-struct Restored {
-    cluster: Cluster,
-    writer: Writer,
-    informer: Informer,
-    recorder: Arc<Recorder>,
-    factory: SharedCacheFactory,
+/// A cluster with three ConfigMaps, and a cache of them.
+pub(crate) struct Restored {
+    pub(crate) cluster: Cluster,
+    pub(crate) writer: Writer,
+    pub(crate) informer: Informer,
+    pub(crate) recorder: Arc<Recorder>,
+    pub(crate) factory: SharedCacheFactory,
     _subscription: Subscription,
 }
 
 impl Restored {
-    /// A cluster with three objects, and a cache of them.
     async fn begin() -> Self {
         Self::with(factory).await
     }
 
     async fn with(factory: fn(kube::Client) -> SharedCacheFactory) -> Self {
+        Self::start(factory, Informer::need::<ConfigMap>).await
+    }
+
+    /// Starts the cache after its informer was told what is needed of it.
+    pub(crate) async fn start(
+        factory: fn(kube::Client) -> SharedCacheFactory,
+        needs: fn(&Informer),
+    ) -> Self {
         let cluster = cluster().await;
         let writer = Writer::new(cluster.client());
         for name in ["a", "b", "c"] {
@@ -41,7 +49,7 @@ impl Restored {
         }
         let factory = factory(client_as(&cluster, "informer"));
         let informer = factory.for_kind(config_maps());
-        informer.need::<ConfigMap>();
+        needs(&informer);
         let recorder = Arc::new(Recorder::default());
         let subscription = informer.subscribe(Arc::clone(&recorder) as _);
         factory.start();
@@ -56,7 +64,7 @@ impl Restored {
         }
     }
 
-    async fn catches_up(&self) {
+    pub(crate) async fn catches_up(&self) {
         eventually(async || cached(&self.informer), self.writer.truth().await).await;
     }
 
