@@ -20,7 +20,7 @@ use crate::payload::Queue;
 /// It counts from the beginning of the upgrade. Afterwards objects are fetched one by one.
 const UPGRADE_PATIENCE: Duration = Duration::from_secs(20);
 
-/// How often a related kind that is not served is checked again.
+/// How often a kind that is not served is checked again.
 const MISSING_PERIOD: Duration = Duration::from_secs(1);
 
 /// How long a handler waits for a related kind that is not served.
@@ -101,16 +101,12 @@ impl Caches {
         drop(ended);
     }
 
-    /// Waits until the caches of the kind and of its related kinds are synced.
-    ///
-    /// Returns `false` if one of the kinds is not served and its options do not make it wait.
-    pub(crate) async fn synced(&self) -> bool {
-        for informer in self.informers() {
-            if !informer.synced().await {
-                return false;
-            }
+    /// Waits until the cache of the kind is synced; those of related kinds hold up the handlers that they concern.
+    pub(crate) async fn own_synced(&self) {
+        // `false` means that the kind is not served now.
+        while !self.informer.synced().await {
+            time::sleep(MISSING_PERIOD).await;
         }
-        true
     }
 
     /// Returns whether the caches of the kind and of its related kinds are synced.

@@ -385,6 +385,21 @@ impl ControllerCore {
         if lane.begins_paused() {
             self.queue.close(lane.id(), WaitsFor::Resume);
         }
+        self.await_filled(lane, unfilled);
+    }
+
+    /// Lets the handlers that are registered wait for their related caches.
+    pub(super) fn await_related(&self, opened: &Opened) {
+        for lane in self.lanes.list().iter() {
+            if lane.awaited().get().is_none() {
+                self.await_filled(lane, opened.caches().unfilled(lane.name()));
+                self.forget_if_removed(lane);
+            }
+        }
+    }
+
+    /// Lets a handler wait for the caches of some relations.
+    fn await_filled(&self, lane: &Lane, unfilled: Vec<u64>) {
         if !unfilled.is_empty() {
             lane.awaited().begin(unfilled);
             self.queue.close(lane.id(), WaitsFor::Caches);

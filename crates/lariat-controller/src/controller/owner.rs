@@ -6,7 +6,7 @@
 //! | state | workers | next |
 //! |---|---|---|
 //! | `Resting` | in calls of deregistered handlers | a use: `Syncing`; a stop: `Draining`; no workers: the owner ends |
-//! | `Syncing` | the same | the caches are synced: `Standby`; no handlers: `Resting`; a stop: `Draining` |
+//! | `Syncing` | the same | the kind's cache is synced: `Standby`; no handlers: `Resting`; a stop: `Draining` |
 //! | `Standby` | the same | this process leads: `Running`; no handlers: `Resting`; a stop: `Draining` |
 //! | `Running` | all | no handlers: `Resting`; a stop: `Draining` |
 //! | `Draining` | until the queue is drained | the owner ends |
@@ -33,9 +33,6 @@ use super::sources::Sources;
 use super::worker::{Stopping, work};
 use crate::panics;
 
-/// How often a kind that is not served is checked again.
-const MISSING_PERIOD: Duration = Duration::from_secs(1);
-
 /// How long a kind without handlers stays in use.
 ///
 /// It was opened by an enqueued key, for which a handler may still be registered.
@@ -49,9 +46,9 @@ const RESPAWN_PAUSE: Duration = Duration::from_secs(1);
 enum State {
     /// The kind has no handlers and no use of its cache.
     Resting,
-    /// The caches are being filled.
+    /// The cache is being filled.
     Syncing(Arc<Opened>),
-    /// The caches are synced, and this process may not lead yet.
+    /// The cache is synced, and this process may not lead yet.
     Standby(Arc<Opened>),
     /// Handlers are called.
     Running(Arc<Opened>),
@@ -169,16 +166,14 @@ impl Owner {
         }
     }
 
-    /// Waits until the caches are synced, also those of kinds that are not served yet.
+    /// Waits until the cache of the kind is synced, also if the kind is not served yet.
     async fn sync(&mut self, opened: &Arc<Opened>) -> State {
-        let synced = async {
-            while !opened.caches().synced().await {
-                time::sleep(MISSING_PERIOD).await;
-            }
-        };
         let interrupt = tokio::select! {
             biased;
-            () = synced => return State::Standby(Arc::clone(opened)),
+            () = opened.caches().own_synced() => {
+                self.core.await_related(opened);
+                return State::Standby(Arc::clone(opened));
+            }
             interrupt = interrupted(&self.slot, &self.stopping, opened) => interrupt,
         };
         match interrupt {

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 use tokio::time;
 
-use crate::bench::{Bench, SECOND, key, settle};
+use crate::bench::{Bench, SECOND, key, recorder, settle};
 use crate::logs::Logs;
 use crate::relations::{create, running_with, secrets};
 
@@ -120,6 +120,27 @@ async fn a_handler_whose_related_kind_cannot_be_read_is_named_and_disturbs_no_ot
         1,
         "what waited is handled after the next start"
     );
+}
+
+/// No handler of such a kind was called, although the relation concerns one of them.
+#[tokio::test(start_paused = true)]
+async fn kind_that_is_first_used_late_calls_handlers_that_a_refused_relation_does_not_concern() {
+    let bench = Bench::new().await;
+    bench.create("a").await;
+    let refusal = Fault::Refuse(Refusal::new(StatusCode::FORBIDDEN));
+    let rule = Rule::new(refusal).resource("secrets");
+    bench.cluster.faults().add(rule);
+    bench.start().await;
+    for round in 1..=2 {
+        let (first, handler) = recorder(|_| async { Ok(Outcome::done()) });
+        let registered = bench.config_maps.register_handler("first", handler);
+        let (second, seen) = register_late(&bench);
+        time::sleep(SECOND).await;
+        assert_eq!((first.len(), seen.lock().len()), (1, 0), "round {round}");
+        assert!(second.status().waits_for_caches);
+        second.deregister().await;
+        registered.expect("registered").deregister().await;
+    }
 }
 
 #[tokio::test(start_paused = true)]
