@@ -184,8 +184,11 @@ impl ControllerCore {
     /// Removes the handlers whose token is cancelled; returns whether there were some.
     pub(crate) fn sweep(&self) -> bool {
         let swept = self.lanes.sweep();
+        if swept.is_empty() {
+            return false;
+        }
         self.left(&swept);
-        !swept.is_empty()
+        true
     }
 
     /// Forgets the keys that wait for removed handlers, and counts their calls.
@@ -193,10 +196,9 @@ impl ControllerCore {
         for lane in lanes {
             self.queue.forget_lane(lane.id());
         }
-        if self.leaving.add(lanes) {
-            // Workers take the places of those that are in such calls.
-            self.lanes.notify();
-        }
+        self.leaving.add(lanes);
+        // Workers take the places of those that are in such calls.
+        self.lanes.notify();
     }
 
     /// Waits until calls of deregistered handlers have been running for long, and logs them. Call it in a loop.

@@ -31,10 +31,9 @@ struct Leaver {
 }
 
 impl Leaving {
-    /// Adds deregistered handlers that have running calls; returns whether there are some.
-    pub(super) fn add(&self, lanes: &[Arc<Lane>]) -> bool {
+    /// Adds deregistered handlers that have running calls.
+    pub(super) fn add(&self, lanes: &[Arc<Lane>]) {
         let mut leavers = self.0.lock();
-        let before = leavers.len();
         for lane in lanes.iter().filter(|lane| lane.in_flight().running() > 0) {
             // A handler whose token was cancelled may be deregistered as well.
             let is_it = |leaver: &Leaver| Arc::ptr_eq(&leaver.in_flight, lane.in_flight());
@@ -42,19 +41,17 @@ impl Leaving {
                 leavers.push(Leaver::new(lane));
             }
         }
-        leavers.len() > before
     }
 
     /// Returns how many calls of deregistered handlers are running.
     pub(super) fn calls(&self) -> usize {
-        let mut leavers = self.0.lock();
-        leavers.retain(|leaver| leaver.calls() > 0);
-        leavers.iter().map(Leaver::calls).sum()
+        self.0.lock().iter().map(Leaver::calls).sum()
     }
 
-    /// Returns when calls are to be logged next; none if there are none.
+    /// Forgets handlers whose calls have ended; returns when those of the others are logged next.
     pub(super) fn next_log(&self) -> Option<Instant> {
-        let leavers = self.0.lock();
+        let mut leavers = self.0.lock();
+        leavers.retain(|leaver| leaver.calls() > 0);
         // A time that overflows the clock means never.
         let times = leavers
             .iter()
@@ -66,7 +63,6 @@ impl Leaving {
     pub(super) fn log_long(&self, kind: &Gvk, activity: &Activity) {
         let now = Instant::now();
         let mut leavers = self.0.lock();
-        leavers.retain(|leaver| leaver.calls() > 0);
         let mut names = Vec::new();
         for leaver in leavers.iter_mut() {
             if now - leaver.since >= leaver.next {
@@ -105,5 +101,23 @@ impl Leaver {
 
     fn calls(&self) -> usize {
         self.in_flight.running()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handler_whose_calls_have_ended_is_forgotten() {
+        let leaver = Leaver {
+            in_flight: Arc::default(),
+            name: "old".into(),
+            since: Instant::now(),
+            next: LONG,
+        };
+        let leaving = Leaving(Mutex::new(vec![leaver]));
+        assert_eq!(leaving.next_log(), None);
+        assert!(leaving.0.lock().is_empty());
     }
 }
