@@ -8,7 +8,7 @@ use lariat_cache::{CachedObject, Informer, Subscriber};
 use lariat_core::{Cause, Gvk, ObjectKey, TableSize};
 use lariat_lease::Leadership;
 use lariat_queue::{Add, Lanes as Due, Priority, WaitsFor};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use tokio::time;
 
 use super::activity::Activity;
@@ -54,8 +54,8 @@ pub(crate) struct ControllerCore {
     working: AtomicUsize,
     /// Whether the caches were synced when the present stop began.
     synced_at_stop: AtomicBool,
-    /// Whether a stop drains the queue.
-    is_draining: AtomicBool,
+    /// Whether a stop drains the queue, which changes with it under this lock.
+    is_draining: Mutex<bool>,
 }
 
 /// The use of a kind.
@@ -93,7 +93,7 @@ impl ControllerCore {
             opened: RwLock::default(),
             working: AtomicUsize::new(0),
             synced_at_stop: AtomicBool::new(false),
-            is_draining: AtomicBool::new(false),
+            is_draining: Mutex::new(false),
         }
     }
 
@@ -141,12 +141,15 @@ impl ControllerCore {
     pub(super) fn rest(&self) -> Option<Arc<Opened>> {
         let opened = self.opened.write().present.take()?;
         opened.end();
+        // A stop that ends meanwhile resumes the queue afterwards.
+        let is_draining = self.is_draining.lock();
         self.queue.shut_down_now();
         self.queue.reopen();
-        if self.is_draining.load(Ordering::SeqCst) {
+        if *is_draining {
             // The shutdown has ended the drain.
             self.queue.drain();
         }
+        drop(is_draining);
         self.history.clear();
         self.detector.clear();
         Some(opened)
@@ -429,13 +432,15 @@ impl ControllerCore {
 
     /// Begins to drain the queue: only keys that are due now are still dequeued.
     pub(crate) fn drain(&self) {
-        self.is_draining.store(true, Ordering::SeqCst);
+        let mut is_draining = self.is_draining.lock();
+        *is_draining = true;
         self.queue.drain();
     }
 
     /// Ends a drain. Keys that became due meanwhile are ready for the next start.
     pub(crate) fn end_drain(&self) {
-        self.is_draining.store(false, Ordering::SeqCst);
+        let mut is_draining = self.is_draining.lock();
+        *is_draining = false;
         self.queue.resume();
     }
 

@@ -113,7 +113,9 @@ impl CallKind for Opened {
     }
 
     fn enqueue(&self, key: &ObjectKey, request: &Enqueue) -> Result<(), EnqueueError> {
+        // A call may outlive the use of the kind. The next use begins without its keys.
         let core = self.core.upgrade();
+        let core = core.filter(|core| core.opened().is_some());
         core.map_or(Ok(()), |core| core.enqueue(key, request))
     }
 }

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use tokio::time;
 use tokio_util::sync::CancellationToken;
 
-use crate::bench::{Bench, Calls, SECOND, settle};
+use crate::bench::{Bench, Calls, SECOND, key, settle};
 use crate::ending_runs::is_pending;
 use crate::logs::Logs;
 
@@ -259,6 +259,36 @@ async fn kind_whose_last_call_ends_after_its_handlers_frees_its_memory() {
     assert!(bench.config_maps.status().is_none());
     assert!(bench.factory.caches().status().is_empty());
     bench.factory.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn key_of_a_call_that_outlives_the_use_of_its_kind_reaches_no_later_handler() {
+    let bench = Bench::new().await;
+    let (wait, scope) = (Arc::new(Notify::new()), CancellationToken::new());
+    let go = Arc::clone(&wait);
+    let old = move |cx: Context<ConfigMap>| {
+        let wait = Arc::clone(&wait);
+        async move {
+            wait.notified().await;
+            cx.enqueue(&key("absent"));
+            Ok(Outcome::done())
+        }
+    };
+    let options = HandlerOptions::default().until(scope.clone());
+    let registered = bench
+        .config_maps
+        .register_handler("old", options.handler(old));
+    registered.expect("registered");
+    bench.start().await;
+    bench.create("a").await;
+    settle().await;
+    scope.cancel();
+    settle().await;
+    go.notify_waiters();
+    settle().await;
+    let new = bench.record("new");
+    time::sleep(60 * SECOND).await;
+    assert_eq!(new.names(), ["a"]);
 }
 
 #[tokio::test(start_paused = true)]
