@@ -44,3 +44,23 @@ pub(crate) fn renewed(record: &Record, object: &Object, acks: &BTreeSet<Arc<str>
 pub(crate) fn is_same_state(one: &Object, other: &Object) -> bool {
     one.metadata.uid == other.metadata.uid && Record::of(one) == Record::of(other)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lease(uid: &str, renewed: i64) -> Object {
+        let now = jiff::Timestamp::from_second(renewed).expect("in range");
+        let mut object = Record::new(&"me".into(), 15, now).create("a", "shops");
+        object.metadata.uid = Some(uid.to_owned());
+        object
+    }
+
+    #[test]
+    fn lease_that_was_renewed_or_created_again_has_another_state() {
+        let state = lease("u", 1);
+        assert!(is_same_state(&state, &lease("u", 1)));
+        assert!(!is_same_state(&state, &lease("u", 2)), "renewed");
+        assert!(!is_same_state(&state, &lease("v", 1)), "created again");
+    }
+}

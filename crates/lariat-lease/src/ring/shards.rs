@@ -213,7 +213,8 @@ impl fmt::Debug for Shards {
 mod tests {
     use std::time::Duration;
 
-    use lariat_core::ObjectKey;
+    use lariat_core::{ObjectKey, RawObject};
+    use tokio::time::Instant;
 
     use super::*;
 
@@ -259,6 +260,41 @@ mod tests {
         assert_eq!(shards.inner.content.read().draining, []);
         shards.keep(&Share::of("me-again", ["c", "d"]));
         assert_eq!(shards.inner.content.read().draining, [], "another term");
+    }
+
+    /// Returns the metadata of an object, and of one that another object controls.
+    fn objects(kind: &Gvk) -> [ObjectMetadata; 2] {
+        let owner = r#"{"apiVersion":"v1","kind":"Order","name":"o","uid":"u","controller":true}"#;
+        ["", owner].map(|owner| {
+            let json = format!(r#"{{"metadata":{{"name":"a","ownerReferences":[{owner}]}}}}"#);
+            let object = RawObject::parse(json.as_bytes(), kind).expect("it has a name");
+            object.into_parts().0
+        })
+    }
+
+    #[test]
+    fn content_of_other_members_is_cached_only_if_no_member_handles_it() {
+        let (shards, kind) = (shards(), Gvk::new("", "v1", "Secret"));
+        let cached = || objects(&kind).map(|object| shards.caches_content(&kind, &object));
+        assert_eq!(cached(), [true, false]);
+        shards.shard_kind(&kind);
+        assert_eq!(cached(), [false, false]);
+        shards.keep(&Share::of("me", []));
+        assert_eq!(cached(), [true, true]);
+    }
+
+    #[test]
+    fn member_that_has_ended_admits_no_call() {
+        let shards = shards();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        shards
+            .inner
+            .leadership
+            .renewed(1, Instant::now(), deadline, 0);
+        shards.gate().set(&Share::of("me", []));
+        assert!(keys().all(|key| shards.enter(key).is_some()));
+        shards.end();
+        assert!(keys().all(|key| shards.enter(key).is_none()));
     }
 
     #[test]

@@ -267,6 +267,12 @@ mod tests {
     }
 
     #[test]
+    fn key_has_no_holder_if_two_members_have_one_hash() {
+        let share = Share::of("a", ["a"]);
+        assert!((0..100).all(|number| !share.holds(key(number))));
+    }
+
+    #[test]
     fn a_share_of_nothing_holds_nothing_and_the_only_member_holds_all() {
         let alone = Share::of("a", []);
         assert!((0..100).all(|number| !Share::none().holds(key(number))));
