@@ -110,8 +110,8 @@ impl Reflector {
 
     /// Returns whether an event is a deletion that the store has already.
     ///
-    /// Only such deletions can come between the repeated event and the version of the watch: the repeated event is of
-    /// the newest object in the store.
+    /// The repeated event is of the newest object in the store. So only events of objects that were deleted before the
+    /// last list can come between it and the version of the watch.
     ///
     /// # Errors
     ///
@@ -130,7 +130,8 @@ impl Reflector {
         if matches!(delta, Delta::Deleted(_)) && is_missing {
             return Ok(true);
         }
-        Err(self.other_history())
+        // A reason to list the kind, and no proof: the object may have been deleted before the last list.
+        Err(ReflectorError::OtherHistory)
     }
 
     /// Reports to the other reflectors that the server has another history; returns the error of this one.

@@ -48,7 +48,7 @@ impl LastEvent {
         namespace: Option<&str>,
         since: &ResourceVersion,
     ) -> Option<Self> {
-        let next = since.number().ok()? + 1;
+        let next = since.number().ok()?.checked_add(1)?;
         let newest = Self::newest(store, namespace, &next.into())?;
         let is_last = newest.version == next;
         Some(Self {
