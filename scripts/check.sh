@@ -3,7 +3,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-step() { printf '\n== %s\n' "$*"; }
+# Each step says how many seconds after the start it begins.
+step() { printf '\n== %s (at %d s)\n' "$*" "$SECONDS"; }
 
 step formatting
 cargo fmt --all --check

@@ -15,8 +15,8 @@ rm -f "$output"/report.json
 # Of a server that knows its clients more scenarios hold.
 token=conformance
 
-cargo build --quiet --package lariat-cli
-"$target"/debug/lariat cluster --listen 127.0.0.1:0 --token "$token" >"$output/ready" 2>"$output/server.log" &
+program=$(scripts/built.sh lariat)
+"$program" cluster --listen 127.0.0.1:0 --token "$token" >"$output/ready" 2>"$output/server.log" &
 server=$!
 # Whatever happens, the server ends with this script.
 trap 'kill "$server" 2>/dev/null || true; wait "$server" 2>/dev/null || true' EXIT

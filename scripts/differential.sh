@@ -14,5 +14,5 @@ cd "$(dirname "$0")/.."
     echo "KUBECONFIG must name the kubeconfig of a genuine server to compare with; see docs/conformance.md" >&2
     exit 2
 }
-cargo build --quiet --package lariat-differential
-exec "${CARGO_TARGET_DIR:-target}"/debug/lariat-differential "$@"
+program=$(scripts/built.sh lariat-differential)
+exec "$program" "$@"

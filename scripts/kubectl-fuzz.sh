@@ -39,5 +39,6 @@ done
 
 scripts/kubectl.sh >/dev/null
 # With the features of `scripts/test.sh`, so that nothing is built twice.
+# All at the same time: they mostly wait for kubectl.
 LARIAT_KUBECTL_SECONDS=$seconds LARIAT_KUBECTL_FROM=$from LARIAT_KUBECTL_SEED=$seed \
-    cargo test --workspace --all-features --test kubectl -- "$tests"
+    cargo test --workspace --all-features --test kubectl -- --test-threads 4 "$tests"

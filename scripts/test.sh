@@ -43,7 +43,7 @@ scripts/postgres.sh >/dev/null
 export INSTA_UPDATE=${INSTA_UPDATE:-no}
 
 # What the end-to-end tests run, so that no test waits for a build.
-cargo build --workspace --all-features --examples "$@"
+cargo build --workspace --all-features --bins --examples "$@"
 
 # cargo-nextest is faster and shows less, where it is installed.
 if cargo nextest --version >/dev/null 2>&1; then

@@ -124,11 +124,11 @@ async fn a_project_names_its_checkout_whatever_that_is_called() {
 
 /// Runs the command line as it is in the checkout; returns whether it succeeded, and all it printed.
 async fn lariat(arguments: &[&str]) -> (bool, String) {
-    // As the other tests have it.
-    let build = ["build", "--workspace", "--all-features", "--bin", "lariat"];
-    let (ok, text) = cargo(Path::new(ROOT), &build).await;
+    let mut built = Command::new(Path::new(ROOT).join("scripts/built.sh"));
+    let (ok, text) = ended(built.arg("lariat")).await;
     assert!(ok, "{text}");
-    let mut command = Command::new(target().join("debug/lariat"));
+    let path = text.lines().next().expect("it prints the path");
+    let mut command = Command::new(path);
     command.args(arguments);
     ended(&mut command).await
 }
