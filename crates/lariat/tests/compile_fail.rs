@@ -58,7 +58,7 @@ fn programs() -> Vec<PathBuf> {
     programs
 }
 
-/// Returns the libraries as cargo has built them for this test, which it does here in no time.
+/// Returns the libraries of the build of this test.
 fn libraries() -> [PathBuf; 2] {
     let mut cargo = Command::new(env!("CARGO"));
     // Build scripts read cargo's variables of this test, and would run again.
@@ -94,7 +94,7 @@ fn library(name: &str, messages: &str) -> PathBuf {
     found.unwrap_or_else(|| panic!("cargo has built no library {name}"))
 }
 
-/// Removes line numbers of Lariat's own sources, which change with each edit, and counts and files of each build.
+/// Removes line numbers of Lariat's sources, and the files that rustc writes.
 fn without_places(message: &str) -> String {
     let root = Path::new(ROOT).canonicalize().expect("it is there");
     let message = message.replace(&format!("{}/", root.display()), "");

@@ -12,13 +12,17 @@
 //! expired, or there is no object, one reflector asks for the server's version, for all of the factory, and it must not
 //! be below a version that was reached. An own write that a watch passes without reporting it is of another history too.
 //!
+//! A watch that begins right before the newest listed object also brings the events of objects that were deleted before
+//! the list. Such an event leads to a list of this kind alone, as it is no proof of a restore.
+//!
 //! In another history, all reflectors of the factory read everything again and compare contents. Versions of lists and
 //! bookmarks show it as well, if they are below a version that was reached (`loading`, `cursor`).
 //!
 //! Not noticed is a restore before which a kind had no event for five minutes, if the server has forgotten the kind's
 //! newest object, no other kind of the factory notices the restore, and the server has passed the versions of all kinds
 //! again before it is reached. kube-apiserver has forgotten each version from before its own start. Changes below those
-//! versions stay unseen until the objects change again, or the kind is listed for another reason.
+//! versions stay unseen until the objects change again, or the kind is listed for another reason. The same holds for the
+//! return of an object that was deleted before the list, if no event came since, and the newest object is the same.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -110,8 +114,8 @@ impl Reflector {
 
     /// Returns whether an event is a deletion that the store has already.
     ///
-    /// The repeated event is of the newest object in the store. So only events of objects that were deleted before the
-    /// last list can come between it and the version of the watch.
+    /// No object in the store is newer than the repeated event. Before the version of the watch, only events of objects
+    /// that were deleted before the list can follow.
     ///
     /// # Errors
     ///

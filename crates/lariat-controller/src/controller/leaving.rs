@@ -48,7 +48,7 @@ impl Leaving {
         self.0.lock().iter().map(Leaver::calls).sum()
     }
 
-    /// Forgets handlers whose calls have ended; returns when those of the others are logged next.
+    /// Forgets handlers without running calls; returns when running calls are logged next.
     pub(super) fn next_log(&self) -> Option<Instant> {
         let mut leavers = self.0.lock();
         leavers.retain(|leaver| leaver.calls() > 0);

@@ -212,6 +212,8 @@ impl<K: View> Context<K> {
     }
 
     /// Enqueues a key of this kind for all handlers, immediately.
+    ///
+    /// The key is ignored if the last handler of the kind was deregistered during the call.
     #[track_caller]
     pub fn enqueue(&self, key: &ObjectKey) {
         self.enqueue_after(key, Duration::ZERO);

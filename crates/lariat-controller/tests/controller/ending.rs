@@ -262,7 +262,7 @@ async fn kind_whose_last_call_ends_after_its_handlers_frees_its_memory() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn key_of_a_call_that_outlives_the_use_of_its_kind_reaches_no_later_handler() {
+async fn call_enqueues_no_key_after_its_kind_rested() {
     let bench = Bench::new().await;
     let (wait, scope) = (Arc::new(Notify::new()), CancellationToken::new());
     let go = Arc::clone(&wait);

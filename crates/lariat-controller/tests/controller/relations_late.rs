@@ -122,7 +122,7 @@ async fn a_handler_whose_related_kind_cannot_be_read_is_named_and_disturbs_no_ot
     );
 }
 
-/// No handler of such a kind was called, although the relation concerns one of them.
+/// The relation is to `second` alone, and `first` was not called either.
 #[tokio::test(start_paused = true)]
 async fn kind_that_is_first_used_late_calls_handlers_that_a_refused_relation_does_not_concern() {
     let bench = Bench::new().await;

@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn lease_that_was_renewed_or_created_again_has_another_state() {
+    fn lease_state_changes_when_it_is_renewed_or_created_again() {
         let state = lease("u", 1);
         assert!(is_same_state(&state, &lease("u", 1)));
         assert!(!is_same_state(&state, &lease("u", 2)), "renewed");

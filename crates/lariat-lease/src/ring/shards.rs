@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn content_of_other_members_is_cached_only_if_no_member_handles_it() {
+    fn shards_cache_content_of_objects_that_no_member_handles() {
         let (shards, kind) = (shards(), Gvk::new("", "v1", "Secret"));
         let cached = || objects(&kind).map(|object| shards.caches_content(&kind, &object));
         assert_eq!(cached(), [true, false]);
