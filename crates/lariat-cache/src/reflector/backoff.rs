@@ -91,6 +91,11 @@ impl Backoff {
         self.postponed = 0;
     }
 
+    /// Records that the last version that had expired was not the one of the store.
+    pub(super) fn forgotten(&mut self) {
+        self.outdated = 0;
+    }
+
     pub(super) fn reset(&mut self) {
         *self = Self::default();
     }

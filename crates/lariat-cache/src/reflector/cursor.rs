@@ -165,7 +165,7 @@ impl Reflector {
         delta: Delta,
         deltas: &mut Vec<Delta>,
     ) -> Result<(), ReflectorError> {
-        if !self.is_known_deletion(cursor, &delta)? {
+        if !self.is_before_list(cursor, &delta)? {
             let (Delta::Present(object) | Delta::Deleted(object)) = &delta;
             cursor.move_to(object.version());
             deltas.push(delta);
@@ -187,6 +187,7 @@ impl Reflector {
         if went_back || version.compare(&cursor.version) == Some(Ordering::Less) {
             return Err(self.other_history());
         }
+        cursor.check_unlisted()?;
         // A server may send the end marker of a watch list and no periodic bookmarks.
         if !ends_initial {
             if self.has_passed_own_write(version) {

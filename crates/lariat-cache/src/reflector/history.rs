@@ -13,7 +13,8 @@
 //! be below a version that was reached. An own write that a watch passes without reporting it is of another history too.
 //!
 //! A watch that begins right before the newest listed object also brings the events of objects that were deleted before
-//! the list. Such an event leads to a list of this kind alone, as it is no proof of a restore.
+//! the list. The deletion has to be among them. Otherwise this kind alone is listed, once the watch has passed the
+//! version of the list, as that is no proof of a restore.
 //!
 //! In another history, all reflectors of the factory read everything again and compare contents. Versions of lists and
 //! bookmarks show it as well, if they are below a version that was reached (`loading`, `cursor`).
@@ -38,7 +39,7 @@ use super::position::Cursor;
 use super::reflector::{Failure, Reflector, ReflectorStep};
 use super::source::SourceRequest;
 use super::stream::WatchEvent;
-use crate::store::Delta;
+use crate::store::{CachedObject, Delta};
 
 /// How long a reflector waits while another one asks for the server's version.
 const TURN: Duration = Duration::from_secs(10);
@@ -73,6 +74,7 @@ impl Reflector {
                     && !self.policy.is_verified() =>
             {
                 (self.last_event, self.is_forgotten) = (None, true);
+                self.policy.forgotten();
                 Ok(ReflectorStep::Watch { since })
             }
             outcome => outcome,
@@ -112,30 +114,37 @@ impl Reflector {
         Ok(())
     }
 
-    /// Returns whether an event is a deletion that the store has already.
+    /// Returns whether an event is from before the version of the watch, so that the store has its effect already.
     ///
-    /// No object in the store is newer than the repeated event. Before the version of the watch, only events of objects
-    /// that were deleted before the list can follow.
+    /// No listed object is newer than the repeated event. So between that and the version of the watch only events of
+    /// objects can follow that were deleted before the list. They are kept until a deletion follows.
     ///
     /// # Errors
     ///
-    /// [`ReflectorError::OtherHistory`] if another event comes there.
-    pub(super) fn is_known_deletion(
+    /// [`ReflectorError::OtherHistory`] if the event is about a listed object, or none is from before the version any
+    /// more and an object was not deleted.
+    pub(super) fn is_before_list(
         &self,
-        cursor: &Cursor,
+        cursor: &mut Cursor,
         delta: &Delta,
     ) -> Result<bool, ReflectorError> {
         let (Delta::Present(object) | Delta::Deleted(object)) = delta;
         if !cursor.has_repeated || is_less(&cursor.version, object.version()) {
+            cursor.check_unlisted()?;
             return Ok(false);
         }
+        // An own write that is newer than the list may have created the object again.
+        let is_listed = |known: &CachedObject| !is_less(&cursor.version, known.version());
         let known = self.publisher.store().get(object.key());
-        let is_missing = known.is_none_or(|known| known.uid() != object.uid());
-        if matches!(delta, Delta::Deleted(_)) && is_missing {
-            return Ok(true);
+        // A reason to list the kind, and no proof of a restore: the cached state may be an earlier one that was readable.
+        if known.is_some_and(|known| is_listed(&known)) {
+            return Err(ReflectorError::OtherHistory);
         }
-        // A reason to list the kind, and no proof: the object may have been deleted before the last list.
-        Err(ReflectorError::OtherHistory)
+        match delta {
+            Delta::Present(object) => cursor.unlisted.insert(object.key().clone()),
+            Delta::Deleted(object) => cursor.unlisted.remove(object.key()),
+        };
+        Ok(true)
     }
 
     /// Reports to the other reflectors that the server has another history; returns the error of this one.

@@ -114,6 +114,13 @@ impl ReflectorPolicy {
         (self.is_verified, self.silent_watches) = (true, 0);
     }
 
+    /// Records that the server has forgotten the event to which the last watch went back.
+    ///
+    /// The version of the store may be expired too, and the list after that follows at once.
+    pub(super) fn forgotten(&mut self) {
+        self.backoff.forgotten();
+    }
+
     /// Records that all objects were read.
     pub(super) fn loaded(&mut self) {
         self.verified();

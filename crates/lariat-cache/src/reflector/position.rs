@@ -1,12 +1,14 @@
 //! The position of a reflector in what it reads: a load, a watch, or both.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use lariat_client::Connection;
-use lariat_core::{RawObject, ResourceVersion};
+use lariat_core::{ObjectKey, RawObject, ResourceVersion};
 use tokio::time::Instant;
 use tracing::Span;
 
+use super::error::ReflectorError;
 use super::last_event::LastEvent;
 use super::stream::{LineForm, WatchStream};
 use crate::store::Listing;
@@ -48,6 +50,8 @@ pub(super) struct Cursor {
     pub(super) repeats: Option<LastEvent>,
     /// Whether the server has repeated it.
     pub(super) has_repeated: bool,
+    /// The objects with an event from before `version` that are not listed, and whose deletion has not come yet.
+    pub(super) unlisted: HashSet<ObjectKey>,
 }
 
 /// A load in progress: a list in pages, or the initial part of a watch list.
@@ -94,6 +98,18 @@ impl Cursor {
             timeout,
             repeats,
             ..Self::default()
+        }
+    }
+
+    /// Checks that every event from before the version has been of an object that was deleted by then.
+    ///
+    /// # Errors
+    ///
+    /// [`ReflectorError::OtherHistory`] if an object was not deleted: the list would have had it.
+    pub(super) fn check_unlisted(&self) -> Result<(), ReflectorError> {
+        match self.unlisted.is_empty() {
+            true => Ok(()),
+            false => Err(ReflectorError::OtherHistory),
         }
     }
 

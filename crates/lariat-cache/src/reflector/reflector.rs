@@ -271,7 +271,10 @@ impl Reflector {
         let was_verified = self.policy.is_verified();
         let decision = self.policy.ended(attempt, now(), fastrand::f64());
         if !self.policy.is_verified() {
-            self.last_failed = time::Instant::now();
+            // A server that calls a version expired was available, so what others have asked since still counts.
+            if attempt.end != End::Expired {
+                self.last_failed = time::Instant::now();
+            }
             if was_verified {
                 self.remember_newest();
             }

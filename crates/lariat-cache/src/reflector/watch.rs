@@ -198,6 +198,10 @@ impl Reflector {
                 connection.report_silence();
             }
         }
+        // It ended before it showed that those objects were deleted, so the next watch has to repeat the event too.
+        if !cursor.unlisted.is_empty() {
+            self.policy.suspect();
+        }
         let decision = self.decide_after(&Attempt {
             stage: Stage::Watch,
             end: reason,

@@ -167,21 +167,75 @@ async fn expired_version_of_the_newest_listed_object_is_followed_by_a_check() {
     }
 }
 
-/// Between the newest listed object and the version of the watch, objects were only deleted.
+/// Between the newest listed object and the version of the watch, only objects that were deleted by then have events.
 #[tokio::test(start_paused = true)]
-async fn change_below_the_version_of_the_watch_is_followed_by_a_list() {
-    for (line, lists) in [
-        (event("DELETED", "c", 12), 1),
-        (event("DELETED", "a", 12), 2),
-        (event("MODIFIED", "c", 12), 2),
-        (event("MODIFIED", "c", 16), 1),
+async fn change_from_before_the_list_is_followed_by_a_list_if_the_object_was_not_deleted() {
+    let (added, deleted) = (event("ADDED", "c", 11), event("DELETED", "c", 12));
+    let (changed, later) = (event("MODIFIED", "d", 13), event("ADDED", "d", 16));
+    for (lines, lists) in [
+        (vec![&deleted], 1),
+        (vec![&added, &deleted, &bookmark(15)], 1),
+        (vec![&added, &deleted, &later], 1),
+        (vec![&added, &deleted, &added, &bookmark(15)], 2),
+        (vec![&added, &changed, &deleted, &bookmark(16)], 2),
+        (vec![&added, &later], 2),
+        (vec![&event("DELETED", "a", 12)], 2),
+        (vec![&event("MODIFIED", "a", 12)], 2),
     ] {
-        let lines = format!("{}{line}", event("ADDED", "b", 10));
-        let bench = Scripted::of(script(vec![bookmark(15)], then(lines)).forgetting());
+        let lines: String = lines.into_iter().map(String::as_str).collect();
+        let first = then(format!("{}{lines}", event("ADDED", "b", 10)))();
+        let first = parking_lot::Mutex::new(Some(first));
+        let next = move || first.lock().take().unwrap_or_else(quiet);
+        let bench = Scripted::of(script(vec![bookmark(15)], next).forgetting());
         time::sleep(MINUTE).await;
-        assert_eq!(bench.script.lists(), lists, "{line}");
+        assert_eq!(bench.script.lists(), lists, "{lines}");
         assert_eq!(bench.script.checks(), [""; 0]);
     }
+}
+
+/// A watch of which no line shows whether an object was deleted before the list.
+#[tokio::test(start_paused = true)]
+async fn watch_cut_before_the_version_of_the_list_begins_again_before_it() {
+    for (ends, lists) in [(vec![event("DELETED", "c", 12)], 1), (vec![], 2)] {
+        let (listed, added) = (event("ADDED", "b", 10), event("ADDED", "c", 11));
+        let script = Script::new(move |ask| match (ask.watch, ask.number) {
+            (false, 0) => list(10, "", &["a", "b"]),
+            (false, _) => list(30, "", &["a", "b", "c"]),
+            (true, 0) => Answer::Pieces(vec![bookmark(15)], BodyEnd::Cut),
+            (true, 1) => Answer::Pieces(vec![listed.clone(), added.clone()], BodyEnd::Cut),
+            (true, 2) => {
+                let mut lines = vec![listed.clone(), added.clone()];
+                lines.extend(ends.clone());
+                lines.push(bookmark(15));
+                Answer::Pieces(lines, BodyEnd::Silence)
+            }
+            (true, _) => quiet(),
+        });
+        let bench = Scripted::of(script.forgetting());
+        time::sleep(MINUTE).await;
+        assert!(bench.script.queries(true)[2].contains("resourceVersion=9&"));
+        assert_eq!(bench.script.lists(), lists);
+    }
+}
+
+/// A restart forgets old versions; the next one of the same kind is listed at once, without a warning.
+#[tokio::test(start_paused = true)]
+async fn expired_versions_of_the_newest_object_and_of_the_watch_are_followed_by_a_list_at_once() {
+    let answers = parking_lot::Mutex::new(vec![status(410, "Expired"), status(410, "Expired")]);
+    let next = move || answers.lock().pop().unwrap_or_else(quiet);
+    let bench = Scripted::of(script(vec![bookmark(15)], next).forgetting());
+    let begun = time::Instant::now();
+    while bench.script.watches() < 4 {
+        time::sleep(Duration::from_millis(10)).await;
+    }
+    // The delay after the watch that was cut, which had no event.
+    assert!(
+        begun.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        begun.elapsed()
+    );
+    assert_eq!(bench.script.checks(), ["limit=1"]);
+    assert_eq!((bench.script.lists(), bench.status().last_error), (2, None));
 }
 
 /// A watch that stays for a time after its first line, and is cut then.
