@@ -159,7 +159,7 @@ impl Owner {
                 biased;
                 () = self.stopping.drain.cancelled() => {}
                 // A worker that panicked is not replaced: there is nothing to do.
-                Some(_) = self.workers.join_next() => {}
+                Some(ended) = self.workers.join_next() => drop(self.has_panicked(&ended)),
                 () = self.core.log_leaving() => {}
                 () = changed => {}
             }
@@ -213,8 +213,9 @@ impl Owner {
     /// whose token is cancelled, and logs failure summaries.
     async fn supervise(&mut self, opened: &Arc<Opened>) -> State {
         let caches = opened.caches();
-        if self.stopping.drain.is_cancelled() {
-            // Keys that wait for caches are due, so they are drained too.
+        if self.stopping.drain.is_cancelled() && self.core.was_synced_at_stop() {
+            // Keys that wait for caches are due, so they are drained too. Keys whose caches are not synced wait for the
+            // next start.
             let lanes = self.core.lanes().list();
             lanes.iter().for_each(|lane| caches.open(lane));
         }
@@ -231,7 +232,6 @@ impl Owner {
             self.fill(opened);
             // Again in each turn, for relations that were added in the meantime.
             caches.place_owners();
-            let unused: OptionFuture<_> = self.core.is_unused().then(|| time::sleep(UNUSED)).into();
             let lanes = self.core.lanes().list();
             self.sources.follow(&lanes);
             let next = self.resyncs.follow(&lanes);
@@ -248,7 +248,7 @@ impl Owner {
                 () = caches.read_unread() => {}
                 () = caches.release_held() => {}
                 () = lane_ended(&core) => slot.sweep(),
-                Some(()) = unused => slot.rest_if_unused(),
+                () = unused(&core) => slot.rest_if_unused(),
                 () = core.failures_due() => core.log_failures(false),
                 () = core.log_leaving() => {}
                 () = changed => {}
@@ -279,18 +279,25 @@ impl Owner {
         self.workers.spawn(self.tasks.track_future(worker));
     }
 
-    /// Replaces a worker that panicked.
+    /// Replaces a worker that panicked, and logs the panic.
     ///
-    /// Panics of handlers are caught by the guard of a call. What gets here is a bug in this crate, or a panic while a
-    /// handler's future is dropped. Neither may leave the kind without workers.
+    /// Panics of handlers are caught by the guard of a call. A bug in this crate gets here, or a panic while a handler's
+    /// future is dropped. Neither may leave the kind without workers.
     fn replace_dead(&mut self, ended: &Result<(), JoinError>, opened: &Arc<Opened>) {
-        if let Err(error) = ended
-            && error.is_panic()
+        if self.has_panicked(ended)
             && let Some(place) = self.crew.join()
         {
-            tracing::error!(kind = %self.core.gvk(), %error, "worker panicked, starting another");
             self.spawn(place, opened, RESPAWN_PAUSE);
         }
+    }
+
+    /// Returns whether a worker has panicked, and logs it.
+    fn has_panicked(&self, ended: &Result<(), JoinError>) -> bool {
+        let panic = ended.as_ref().err().filter(|error| error.is_panic());
+        if let Some(error) = panic {
+            tracing::error!(kind = %self.core.gvk(), %error, "a worker panicked");
+        }
+        panic.is_some()
     }
 
     /// Waits until the workers have drained the queue.
@@ -298,14 +305,15 @@ impl Owner {
         // The streams end before the drain: a call may wait until its stream does.
         self.end_sources();
         let core = Arc::clone(&self.core);
-        let mut is_changed = true;
         loop {
             // Created before the state is read, so that a change in between is not missed.
             let changed = core.lanes().changed();
+            // Only if they would find a key: other workers end at once.
+            let finds_key = !core.queue().is_empty() && !core.is_unused();
             if let Some(opened) = opened
-                && std::mem::take(&mut is_changed)
+                && finds_key
+                && !opened.closed().is_cancelled()
             {
-                // Only after a change: a worker that has ended found nothing to do.
                 self.fill(opened);
             }
             tokio::select! {
@@ -314,14 +322,11 @@ impl Owner {
                     (None, _) => break,
                     // A worker that panics during a drain is replaced too. Otherwise the drain would not end.
                     (Some(ended), Some(opened)) => self.replace_dead(&ended, opened),
-                    (Some(_), None) => {}
+                    (Some(ended), None) => drop(self.has_panicked(&ended)),
                 },
-                () = lane_ended(&core) => {
-                    self.slot.sweep();
-                    is_changed = true;
-                }
+                () = lane_ended(&core) => self.slot.sweep(),
                 () = core.log_leaving() => {}
-                () = changed => is_changed = true,
+                () = changed => {}
             }
         }
         self.core.set_working(0);
@@ -356,8 +361,18 @@ async fn interrupted(slot: &Slot, stopping: &Stopping, opened: &Opened) -> Inter
             () = stopping.drain.cancelled() => return Interrupt::Stop,
             () = core.log_leaving() => {}
             () = lane_ended(core) => {}
+            () = unused(core) => slot.rest_if_unused(),
             () = changed => {}
         }
+    }
+}
+
+/// Waits until a kind without handlers has been in use for long enough.
+async fn unused(core: &ControllerCore) {
+    if core.is_unused() {
+        time::sleep(UNUSED).await;
+    } else {
+        std::future::pending().await
     }
 }
 

@@ -22,7 +22,7 @@ use lariat_lease::{Lease, Sharding};
 use tokio::task::JoinSet;
 use tokio::time;
 
-use crate::bench::{Bench, Calls, SECOND, recorder, settle};
+use crate::bench::{Bench, Calls, SECOND, key, recorder, settle};
 use crate::ending_runs::{Overlaps, is_pending};
 use crate::sharding_bench::client;
 
@@ -300,5 +300,20 @@ async fn kind_in_any_state_survives_any_event() {
             }
             process.check(&cell).await;
         }
+    }
+}
+
+/// A handler may still be registered for the enqueued key.
+#[tokio::test(start_paused = true)]
+async fn kind_that_only_an_enqueue_uses_is_dropped_after_a_minute_in_any_state() {
+    for state in ["syncing", "standby", "running"] {
+        let mut process = Process::in_state(state, false).await;
+        process.deregister().await;
+        process.config_maps.enqueue(&key("a"));
+        time::sleep(59 * SECOND).await;
+        assert!(process.config_maps.status().is_some(), "{state}");
+        time::sleep(3 * SECOND).await;
+        assert!(process.config_maps.status().is_none(), "{state}");
+        process.check(state).await;
     }
 }

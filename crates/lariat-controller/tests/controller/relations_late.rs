@@ -144,6 +144,25 @@ async fn kind_that_is_first_used_late_calls_handlers_that_a_refused_relation_doe
 }
 
 #[tokio::test(start_paused = true)]
+async fn stop_before_a_related_cache_is_synced_calls_no_handler_that_waits_for_it() {
+    let bench = Bench::new().await;
+    let _cache = bench.config_maps.cache();
+    bench.create("a").await;
+    let rule = Rule::new(Fault::NoAnswer).resource("secrets");
+    let rule = bench.cluster.faults().add(rule);
+    bench.start().await;
+    settle().await;
+    let (_registration, seen) = register_late(&bench);
+    // The owner of the kind was not polled yet, but its own cache is synced.
+    bench.factory.stop().await.expect("nothing is called");
+    assert_eq!(seen.lock().len(), 0);
+    bench.cluster.faults().remove(rule);
+    bench.start().await;
+    time::sleep(60 * SECOND).await;
+    assert_eq!(seen.lock().len(), 1, "the key was kept");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_handler_that_waits_for_a_related_kind_can_be_taken_away_or_its_relation_ended() {
     let (bench, _) = running_with(Fault::NoAnswer).await;
     let (registration, seen) = register_late(&bench);

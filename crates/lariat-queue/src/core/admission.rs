@@ -74,7 +74,7 @@ impl<K: Eq + Hash + Clone, P: Payload> QueueCore<K, P> {
     ) -> Option<WaitsFor> {
         let mut gates = self.gates.iter_mut();
         let gate = gates.find(|gate| gate.lane == lane)?;
-        if self.entries[slot].value.take_place(lane) {
+        if self.entries[slot].value.take_place(lane) && gate.most.is_some() {
             gate.inside -= 1;
         }
         let why = gate.waits_for();
@@ -186,8 +186,11 @@ impl<K: Eq + Hash + Clone, P: Payload> QueueCore<K, P> {
     /// Releases places of lanes; the next keys in line get them.
     pub(super) fn give_on(&mut self, places: impl IntoIterator<Item = LaneId>, now: Stamp) {
         for lane in places {
-            // A handler may be deregistered before its last call has ended.
-            if let Some(gate) = self.gates.iter_mut().find(|gate| gate.lane == lane) {
+            // A handler may be deregistered before its last call has ended, and then be paused, which makes a gate
+            // without a limit.
+            let mut gates = self.gates.iter_mut();
+            let gate = gates.find(|gate| gate.lane == lane && gate.most.is_some());
+            if let Some(gate) = gate {
                 gate.inside -= 1;
                 self.let_pass(lane, 1, now);
             }

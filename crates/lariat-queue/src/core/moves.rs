@@ -284,7 +284,7 @@ impl<K: Eq + Hash + Clone, P: Payload> QueueCore<K, P> {
                 (entry.dirty, entry.payload) = (Lanes::none(), P::default());
                 entry.is_dropped = true;
                 let places = entry.take_places(|_| true);
-                for gate in &mut self.gates {
+                for gate in self.gates.iter_mut().filter(|gate| gate.most.is_some()) {
                     let its = places.iter().filter(|lane| **lane == gate.lane);
                     gate.inside -= its.count();
                 }

@@ -596,3 +596,27 @@ proptest! {
         gated.finish();
     }
 }
+
+/// A handler may be paused while it is deregistered, and its last call may end after that.
+#[test]
+fn pause_of_a_forgotten_lane_counts_none_of_its_calls() {
+    for ends in ["leave", "admit", "shut down"] {
+        let mut bench = Bench::limited(1);
+        bench.add("ab");
+        let (_, a) = bench.enter();
+        bench.wait();
+        bench.leave(&a);
+        let b = bench.get().expect("b has the place of a");
+        if ends == "leave" {
+            assert_eq!(bench.admit(&b, 1), None);
+        }
+        bench.queue.forget_lane(lane(1), bench.now);
+        bench.queue.close(lane(1), WaitsFor::Resume);
+        match ends {
+            "leave" => bench.leave(&b),
+            "admit" => assert_eq!(bench.admit(&b, 1), Some(WaitsFor::Resume)),
+            _ => bench.queue.shut_down_now(),
+        }
+        assert_eq!(bench.queue.gates[0].inside, 0, "{ends}");
+    }
+}
