@@ -136,8 +136,9 @@ impl KindClient {
         }
     }
 
-    /// Returns the resource of the kind, or the last known one.
-    pub(crate) fn last_resource(&self) -> Option<ResourceKind> {
+    /// Returns the resource of the kind, or the last known one if the kind is not served any more.
+    #[must_use]
+    pub fn last_resource(&self) -> Option<ResourceKind> {
         match &*self.place.lock() {
             Some(ServedAt::Given(resource) | ServedAt::Outdated(resource)) => {
                 Some(resource.clone())

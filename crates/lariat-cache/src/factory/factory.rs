@@ -213,7 +213,7 @@ impl SharedCacheFactory {
 
     /// Waits until the caches of all kinds in use have synced.
     ///
-    /// [Optional](Informer::optional) uses do not count. A wait of more than three seconds is logged with the kinds
+    /// [Optional](Informer::optional) uses do not count, nor kinds whose last use ends meanwhile. A wait of more than three seconds is logged with the kinds
     /// that have not synced, and again at growing intervals.
     ///
     /// ```no_run
@@ -262,7 +262,7 @@ impl SharedCacheFactory {
     #[must_use]
     pub fn unreadable(&self) -> Vec<Unsynced> {
         let mut cores = self.cores();
-        cores.retain(|core| core.usage().is_required() && !core.was_filled());
+        cores.retain(|core| !core.was_filled());
         unsynced(&cores)
     }
 

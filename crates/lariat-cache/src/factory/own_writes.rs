@@ -91,9 +91,11 @@ impl WriteObserver for OwnWrites {
         if subresource.is_some_and(|name| !OF_THE_OBJECT.contains(&name)) {
             return;
         }
-        let factory = self.factory.upgrade();
-        let Some(core) = factory.and_then(|factory| factory.written_to(write)) else {
+        let Some(factory) = self.factory.upgrade() else {
             return;
+        };
+        let Some(core) = factory.written_to(write) else {
+            return factory.missed(write);
         };
         let Ok(read) = serde_json::from_slice::<Answer>(answer) else {
             return;
@@ -167,5 +169,15 @@ impl FactoryCore {
             })
         });
         found.map(|kind| Arc::clone(&kind.core))
+    }
+
+    /// Records a write of a kind that may be cached, but whose resource is not known yet.
+    fn missed(&self, write: &Write) {
+        let may_be_it =
+            |core: &Core| core.last_resource().is_none() && core.gvk().api_path() == write.api_path;
+        let kinds = self.kinds.iter();
+        for kind in kinds.filter(|kind| may_be_it(&kind.core)) {
+            kind.core.missed_answer();
+        }
     }
 }

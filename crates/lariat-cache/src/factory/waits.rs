@@ -18,6 +18,9 @@ const LONG_WAIT: Duration = Duration::from_secs(3);
 /// The longest interval between two logs of a wait; intervals double up to this.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(60);
 
+/// How often a wait looks whether a kind is still required.
+const USE_PERIOD: Duration = Duration::from_secs(1);
+
 /// How many kinds such a log names.
 const NAMED: usize = 5;
 
@@ -26,10 +29,9 @@ const NAMED: usize = 5;
 /// Returns the kinds that are not served, or cannot be watched.
 pub(super) async fn refused(cores: &[Arc<Core>]) -> Vec<Unsynced> {
     loop {
-        let filled = cores.iter().map(|core| async {
-            let filled = core.synced(Content::Whole).await;
-            filled.then_some(()).ok_or(())
-        });
+        let filled = cores
+            .iter()
+            .map(|core| async { filled(core).await.then_some(()).ok_or(()) });
         if try_join_all(filled).await.is_ok() {
             return Vec::new();
         }
@@ -42,15 +44,28 @@ pub(super) async fn refused(cores: &[Arc<Core>]) -> Vec<Unsynced> {
     }
 }
 
+/// Waits until a kind has synced, or nothing requires it any more; returns `false` if it is not served.
+///
+/// The last handler of a kind that cannot be read may be deregistered during a start.
+async fn filled(core: &Core) -> bool {
+    let unused = async {
+        while core.usage().is_required() {
+            time::sleep(USE_PERIOD).await;
+        }
+    };
+    tokio::select! {
+        biased;
+        () = unused => true,
+        is_served = core.synced(Content::Whole) => is_served,
+    }
+}
+
 /// Waits until the timeout of a kind has passed; returns that timeout.
 pub(super) async fn too_late(cores: &[Arc<Core>], usual: Duration) -> Duration {
     let late = cores.iter().map(|core| {
         Box::pin(async {
             let limit = core.sync_timeout().unwrap_or(usual);
-            if time::timeout(limit, core.synced(Content::Whole))
-                .await
-                .is_ok()
-            {
+            if time::timeout(limit, filled(core)).await.is_ok() {
                 std::future::pending::<()>().await;
             }
             limit
@@ -116,10 +131,11 @@ fn waits(kinds: &[Unsynced]) -> String {
     all.join("; ")
 }
 
-/// Returns the kinds that have not synced, or lack content that is being read.
+/// Returns the required kinds that have not synced, or lack content that is being read.
 pub(super) fn unsynced(cores: &[Arc<Core>]) -> Vec<Unsynced> {
     let statuses = cores
         .iter()
+        .filter(|core| core.usage().is_required())
         .map(|core| (core.is_upgrading(), core.status()));
     statuses
         .filter(|(is_upgrading, status)| *is_upgrading || status.phase != Phase::Synced)

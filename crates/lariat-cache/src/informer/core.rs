@@ -40,7 +40,7 @@ pub(crate) struct Core {
     pub(super) warm_source: parking_lot::Mutex<Option<Arc<dyn WarmSource>>>,
     /// How often the selection or the content changed.
     pub(super) generation: AtomicU64,
-    /// Whether saved objects are outdated because of a write before the first start.
+    /// Whether saved objects are outdated because of a write whose answer was not applied.
     pub(super) missed_answers: AtomicBool,
     /// The version of the loaded objects, and how they were read.
     pub(super) resume: parking_lot::Mutex<Option<(ResourceVersion, Wanted, Content)>>,
@@ -179,14 +179,16 @@ impl Core {
             .resource()
             .is_some_and(|resource| resource.scope() == Scope::Cluster);
         // Nothing is known about a namespace that the cache is used without.
-        let is_forbidden = self
-            .progress
-            .forbidden()
-            .iter()
-            .any(|forbidden| Some(&**forbidden) == namespace);
+        let is_forbidden = self.is_forbidden(namespace);
         let selection = &self.wanted.borrow().selection;
         selection.selects_by_namespace_only()
             && (is_cluster || selection.covers(namespace) && !is_forbidden)
+    }
+
+    /// Returns whether the cache is used without a namespace, which is forbidden.
+    fn is_forbidden(&self, namespace: Option<&str>) -> bool {
+        let forbidden = self.progress.forbidden();
+        forbidden.iter().any(|it| Some(&**it) == namespace)
     }
 
     /// Returns whether the value at a JSON pointer is cached unchanged.
@@ -307,8 +309,11 @@ impl Core {
     /// Keeps the content of all objects cached as long as the returned hold exists.
     pub(crate) fn hold_content(&self) -> ContentHold {
         self.publisher.budget().hold_content(|| {
-            self.generation.fetch_add(1, Ordering::SeqCst);
-            self.progress.upgrade();
+            // A new round in any case: the form may be the same again before the informer looks.
+            self.wanted.send_modify(|_| {
+                self.generation.fetch_add(1, Ordering::SeqCst);
+                self.progress.upgrade();
+            });
         })
     }
 
@@ -327,8 +332,6 @@ impl Core {
         if self.progress.phase() == Phase::Idle {
             return false;
         }
-        // Objects of an earlier run that are not in use yet must not be continued from: the caller wants a list.
-        *self.resume.lock() = None;
         self.relists.send_modify(|asked| *asked += 1);
         true
     }
@@ -406,13 +409,22 @@ impl Core {
         }
         let takes = self.progress.phase() != Phase::Idle || self.progress.was_filled();
         if !takes {
-            self.missed_answers.store(true, Ordering::Relaxed);
+            self.missed_answer();
         }
         takes && !self.shared.server.is_former(sent)
     }
 
+    /// Records a write whose answer is not applied, so that saved objects may be older.
+    pub(crate) fn missed_answer(&self) {
+        self.missed_answers.store(true, Ordering::Relaxed);
+    }
+
     /// Returns what an object means for the selection of the kind.
     fn meaning(&self, object: &ObjectMetadata) -> Meaning {
+        // No watch would report what follows.
+        if self.options.may_be_forbidden && self.is_forbidden(object.key().namespace()) {
+            return Meaning::Unknown;
+        }
         let selection = &self.wanted.borrow().selection;
         match selection.selects(object) {
             Some(true) => Meaning::Selected,

@@ -1,6 +1,7 @@
 //! The loop of an informer: resolves the kind and runs its reflectors in rounds.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures::future::OptionFuture;
@@ -48,10 +49,15 @@ impl Core {
     pub(crate) async fn run(self: Arc<Self>, stop: CancellationToken) {
         // A run that was stopped may still be ending, and two runs must not write the store.
         let _alone = self.run.lock().await;
+        // The end of that run may have come after the begin of this one.
+        self.begin();
         let (mut wanted, mut storage) = (self.wanted.subscribe(), self.storage.subscribe());
+        // Before the warm-up, so that a relist that is requested meanwhile is not lost.
+        let relists = self.relists.subscribe();
         stop.run_until_cancelled(self.warm_up()).await;
         while let Some(place) = self.place(&stop).await {
-            match self.round(&place, &mut wanted, &mut storage, &stop).await {
+            let round = self.round(&place, &mut wanted, &mut storage, &relists, &stop);
+            match round.await {
                 Round::Stopped => break,
                 Round::Changed => {}
                 Round::NotServed => {
@@ -72,6 +78,7 @@ impl Core {
         place: &Origin,
         wanted: &mut watch::Receiver<Wanted>,
         storage: &mut watch::Receiver<Storage>,
+        relists: &watch::Receiver<u64>,
         stop: &CancellationToken,
     ) -> Round {
         // Marked as seen before the reflectors start: a change from here on ends the round.
@@ -79,7 +86,8 @@ impl Core {
         let content = self.content(&now, *storage.borrow_and_update());
         self.publisher.restrict(&now.selection);
         let stop_reading = stop.child_token();
-        let mut reflectors = self.spawn_reflectors(place, &now, content, &stop_reading);
+        let rereads = self.rereads(content, relists);
+        let mut reflectors = self.spawn_reflectors(place, &now, content, rereads, &stop_reading);
         let mut resync = self.resync_timer();
         let round = loop {
             tokio::select! {
@@ -137,6 +145,7 @@ impl Core {
         place: &Origin,
         wanted: &Wanted,
         content: Content,
+        rereads: Rereads,
         stop: &CancellationToken,
     ) -> JoinSet<Exit> {
         let namespaces = match wanted.selection.namespaces() {
@@ -147,12 +156,13 @@ impl Core {
         let mut reflectors = JoinSet::new();
         let segments = self.progress.begin(namespaces.len());
         let options = &self.options;
-        // The objects of an earlier run are continued from only if this round reads the same.
-        let found = self
-            .resume
-            .lock()
-            .take()
-            .filter(|(_, was, as_content)| was == wanted && *as_content == content);
+        // The objects of an earlier run are continued from only if this round reads the same, and no write was answered
+        // meanwhile that they lack.
+        let is_outdated = self.missed_answers.load(Ordering::Relaxed);
+        let found =
+            self.resume.lock().take().filter(|(_, was, as_content)| {
+                was == wanted && *as_content == content && !is_outdated
+            });
         let resume = found.map(|(version, ..)| version);
         // A source of the caller may be another server, whose outages and restores say nothing about this one.
         let server = match &self.source {
@@ -170,7 +180,7 @@ impl Core {
                 list_limit: options.list_limit_in_bytes(),
                 may_be_forbidden: options.may_be_forbidden,
                 server: server.clone(),
-                rereads: self.rereads(content),
+                rereads: rereads.clone(),
             };
             let source = Arc::clone(&place.source);
             let publisher = Arc::clone(&self.publisher);
@@ -183,10 +193,10 @@ impl Core {
     /// Returns the reasons for which a reflector lists again.
     ///
     /// The content filter is no reason if only metadata is read.
-    fn rereads(&self, content: Content) -> Rereads {
+    fn rereads(&self, content: Content, relists: &watch::Receiver<u64>) -> Rereads {
         let filter = self.store.filter().filter(|_| content == Content::Whole);
         let changes = filter.map_or_else(FilterChanges::default, KindFilter::changes);
-        Rereads::new(changes, self.relists.subscribe())
+        Rereads::new(changes, relists.clone())
     }
 
     /// Returns the timer of the next resync; without a resync period it never fires.

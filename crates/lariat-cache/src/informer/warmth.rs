@@ -162,9 +162,18 @@ impl Core {
         let Some(warm) = &self.shared.warm else {
             return;
         };
-        // Objects whose content is still being read would be saved without it.
-        let filled = self.progress.phase() == Phase::Synced && !self.is_upgrading();
+        let kind = self.gvk();
+        if self.progress.is_former() {
+            tracing::info!(%kind, "the API server was restored, so the cache is not saved for the next start");
+            // Nor is an older file of use.
+            return warm.forget(kind).await;
+        }
+        // Read first: a change after this shows in the progress.
         let (wanted, content) = self.wanted_now();
+        // Objects whose content is still being read would be saved without it, and an object whose deletion is in doubt
+        // would be missing.
+        let filled =
+            self.progress.phase() == Phase::Synced && !self.is_upgrading() && !self.store.hides();
         let reading = self.warm_reading(&wanted, content);
         let Some(reading) = reading.filter(|_| filled) else {
             return;
@@ -172,7 +181,6 @@ impl Core {
         let Some(version) = self.progress.resume() else {
             return;
         };
-        let kind = self.gvk();
         if let Err(reason) = warm.leave(kind, &reading, &version, &self.store).await {
             let file = warm.file(kind);
             tracing::warn!(%kind, file = %file.display(), %reason, "the cache cannot be saved for the next start");

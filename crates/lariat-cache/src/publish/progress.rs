@@ -106,7 +106,9 @@ impl Progress {
 
     /// Begins a run, and resets how long the kind was missing or not synced.
     pub(crate) fn start(self: &Arc<Self>) {
-        self.totals.lock().unserved = None;
+        let mut totals = self.totals.lock();
+        (totals.unserved, totals.is_former) = (None, false);
+        drop(totals);
         self.filling
             .send_modify(|filling| filling.unreadable_since = None);
         self.begin(0);
@@ -212,6 +214,11 @@ impl Progress {
     /// Returns the namespaces that the cache is used without, because they are forbidden.
     pub(crate) fn forbidden(&self) -> Vec<Arc<str>> {
         self.totals.lock().forbidden()
+    }
+
+    /// Returns whether the store may have objects from before a restore of the API server.
+    pub(crate) fn is_former(&self) -> bool {
+        self.totals.lock().is_former
     }
 
     /// Returns the version from which the next run continues.

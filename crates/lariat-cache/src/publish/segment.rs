@@ -104,18 +104,14 @@ impl Segment {
         self.progress.totals.lock().lists += 1;
     }
 
-    /// Counts an opened watch, which ends earlier failures unless the server was stale.
-    pub(crate) fn watch_opened(&self, is_stale: bool) {
+    /// Counts an opened watch.
+    pub(crate) fn watch_opened(&self) {
         let mut totals = self.progress.totals.lock();
         totals.watches += 1;
         totals.last_received = Some(Instant::now());
-        drop(totals);
-        if !is_stale {
-            self.recovered();
-        }
     }
 
-    /// Records that all earlier failures have ended, so that the next one is logged again.
+    /// Records that the watch reports changes, so that the next failure is logged again.
     pub(crate) fn recovered(&self) {
         let mut totals = self.progress.totals.lock();
         totals.last_error = None;
@@ -198,6 +194,11 @@ impl Segment {
         if totals.version.as_ref() != Some(version) {
             totals.version = Some(version.clone());
         }
+    }
+
+    /// Records that the store may have objects of a former history, so that no later run may continue from it.
+    pub(crate) fn is_former(&self) {
+        self.progress.totals.lock().is_former = true;
     }
 
     /// Records an earlier version from which the next run continues.

@@ -44,6 +44,8 @@ impl Reflector {
             }
         };
         self.end_loading(loading, &version);
+        // The cache has no watch until one is open, which may take long.
+        self.progress.watch_ended();
         Ok(version)
     }
 

@@ -11,6 +11,7 @@ use super::intake::Listed;
 use super::page::Item;
 use super::position::Loading;
 use super::reflector::Reflector;
+use super::standstill::Standstill;
 use crate::publish::Phase;
 use crate::store::Listing;
 
@@ -137,6 +138,8 @@ impl Reflector {
         }
         // A watch from the version of the list cannot repeat what was before it.
         (self.last_event, self.is_forgotten) = (None, false);
+        // It contains the writes that were answered before it, or they are of a former history.
+        self.standstill = Standstill::default();
         self.reached = version.clone();
         self.reading.server.loaded(version);
         self.policy.loaded();

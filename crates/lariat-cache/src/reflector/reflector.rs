@@ -121,10 +121,11 @@ impl Reflector {
         if reading.resume.is_none() {
             reading.server.see();
         }
+        // Whatever an earlier run has read may be from another history, also that there was no object.
+        let is_new = reading.resume.is_none() && publisher.store().is_empty();
         Self {
             queries: Queries::new(&reading.selection),
-            // Objects of an earlier run may be from another history; an empty store has none.
-            policy: ReflectorPolicy::new(reading.streams, publisher.store().is_empty()),
+            policy: ReflectorPolicy::new(reading.streams, is_new),
             silence_limit: SilenceLimit::default(),
             standstill: Standstill::default(),
             is_stale: false,
@@ -184,6 +185,10 @@ impl Reflector {
                     next
                 }
             };
+        }
+        // Another reflector has found a restore, and this one has not listed its objects since.
+        if self.reading.server.is_restored() {
+            self.progress.is_former();
         }
         self.progress
             .resumes_from(self.last_event.and_then(|last| last.resume()));

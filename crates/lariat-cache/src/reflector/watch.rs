@@ -62,7 +62,7 @@ impl Reflector {
                 return Err(Failure::of(error, decision, since));
             }
         };
-        self.progress.watch_opened(self.is_stale);
+        self.progress.watch_opened();
         let store = self.publisher.store();
         // Before any event is applied: the new watch may report late what the previous one lost.
         if store.watch_opened(self.reading.namespace.as_deref()) {
@@ -71,6 +71,10 @@ impl Reflector {
         let cursor = Cursor::at(since, timeout, repeats);
         let mut open = self.opened(response, cursor, requested);
         let mut end = self.until_repeated(&mut open).await;
+        // Until then the server may be another one, or one that has lost its history.
+        if end.is_none() && !self.is_stale {
+            self.progress.recovered();
+        }
         if end.is_none() && !self.progress.is_synced() {
             end = self.confirm(&mut open).await;
         }
@@ -113,11 +117,15 @@ impl Reflector {
             Ok(response) => response,
             Err(error) => return self.without_streaming(error, Duration::ZERO),
         };
-        self.progress.watch_opened(self.is_stale);
+        self.progress.watch_opened();
         let cursor = Cursor::loading(loading, timeout);
         let mut open = self.opened(response, cursor, requested);
         let end = self.until_loaded(&mut open).await;
         let is_loaded = open.cursor.loading.is_none();
+        // Not before: until the end marker, the store has the objects from before.
+        if is_loaded {
+            self.progress.recovered();
+        }
         match end {
             Ok(()) if is_loaded => Ok(ReflectorStep::Follow(Box::new(open))),
             // The lines after the end marker.

@@ -259,6 +259,12 @@ impl OwnWrites {
         deleted.any(|it| it.has_hidden && !it.is_hiding())
     }
 
+    /// Returns whether an object may exist whose states are dropped since it was deleted.
+    pub(super) fn hides(&self) -> bool {
+        let mut deleted = self.names.values().flat_map(|name| &name.deleted);
+        deleted.any(|it| it.has_hidden)
+    }
+
     /// Returns the versions of own writes that no list and no watch has reported yet.
     pub(super) fn versions(&self) -> HashMap<ObjectKey, ResourceVersion> {
         let version = |(key, name): (&ObjectKey, &Name)| {

@@ -348,6 +348,11 @@ impl Store {
         self.kept.writer.lock().must_list(namespace)
     }
 
+    /// Returns whether an object may exist that a deletion by this process hides.
+    pub(crate) fn hides(&self) -> bool {
+        self.kept.writer.lock().own.hides()
+    }
+
     /// Removes every object outside a selection.
     pub(crate) fn restrict(&self, selection: &Selection) -> Vec<Change> {
         self.kept.writing().restrict(selection)

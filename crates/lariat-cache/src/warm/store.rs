@@ -78,6 +78,15 @@ impl WarmStore {
         blocking(move || sealed::read(file, &keyring, &context, &expected)).await
     }
 
+    /// Removes the files of a kind, from which no later run may continue.
+    pub(crate) async fn forget(&self, gvk: &Gvk) {
+        let paths = [self.plain_file(gvk), self.sealed_file(gvk)];
+        let removed = blocking(move || paths.iter().try_for_each(|path| remove(path))).await;
+        if let Err(reason) = removed {
+            tracing::error!(kind = %gvk, folder = %self.folder.display(), %reason, "a file of a former history cannot be removed; remove it before the next start");
+        }
+    }
+
     /// Saves a kind for the next run.
     pub(crate) async fn leave(
         &self,

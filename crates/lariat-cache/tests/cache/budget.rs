@@ -1,13 +1,16 @@
 //! Keeping to an amount of memory.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use lariat_cache::{Informer, KindOptions, SharedCacheFactory, Storage};
 use lariat_core::{Gvk, ObjectKey};
 use serde_json::json;
+use tokio::time;
 
 use crate::bench::{MINUTE, config_maps, eventually, no_client};
+use crate::relists::slow_list;
 use crate::script::{Answer, Script, quiet, status};
 
 /// A kind with objects of about two kilobytes.
@@ -249,4 +252,36 @@ async fn phase_is_read_while_content_upgrade_begins() {
     });
     let ended = tokio::time::timeout(MINUTE, tasks.join_all()).await;
     assert!(ended.is_ok(), "they wait for each other");
+}
+
+#[tokio::test(start_paused = true)]
+async fn hold_that_replaces_another_at_once_keeps_the_content() {
+    let on_demand = KindOptions::default().storage(Storage::OnDemand);
+    let (_factory, informer) = started(on_demand, 300).await;
+    let hold = informer.hold_content();
+    assert!(informer.content_synced().await);
+    // Without an await in between, so that the informer sees the same form as before.
+    drop(hold);
+    let _again = informer.hold_content();
+    let synced = time::timeout(MINUTE, informer.content_synced()).await;
+    assert_eq!(synced, Ok(true));
+    let object = informer.cache::<ConfigMap>().get(&ObjectKey::cluster("o7"));
+    assert!(object.expect("it can be decoded").is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn hold_that_ends_at_once_keeps_no_kind_from_syncing() {
+    let options = KindOptions::default().storage(Storage::OnDemand);
+    let factory = factory(options, None);
+    let script = Script::new(|ask| match ask.watch {
+        true => quiet(),
+        false => slow_list(10, &["a"]),
+    });
+    let informer = factory.for_source(config_maps(), Arc::new(script));
+    informer.need::<ConfigMap>();
+    factory.start();
+    // The first list is read.
+    time::sleep(Duration::from_secs(1)).await;
+    drop(informer.hold_content());
+    assert_eq!(time::timeout(MINUTE, informer.synced()).await, Ok(true));
 }

@@ -45,5 +45,6 @@ mod unwatchable;
 mod usage;
 mod waits;
 mod warm;
+mod warm_restores;
 mod warm_sealed;
 mod warm_wrappers;

@@ -245,3 +245,14 @@ async fn a_network_that_swallows_everything_shows_in_the_status() {
     assert!(!status.is_stale() && status.interrupted.is_none());
     assert_eq!(status.last_error, None);
 }
+
+#[tokio::test(start_paused = true)]
+async fn list_that_no_watch_follows_is_stale() {
+    let bench = Scripted::start(|ask| match ask.watch {
+        false => list(10, "", &["a"]),
+        true => Answer::Nothing,
+    });
+    time::sleep(Duration::from_secs(20)).await;
+    assert_eq!(bench.status().phase, Phase::Synced);
+    assert!(bench.status().is_stale() && !bench.informer.is_current());
+}

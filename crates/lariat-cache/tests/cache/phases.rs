@@ -340,7 +340,7 @@ async fn what_is_written_before_the_first_start_is_not_hidden_by_what_an_earlier
     earlier.start().await;
     earlier.factory.stop().await;
     let bench = bench();
-    let hang = Rule::new(Action::HangWatch(After::Events(2))).verb("watch");
+    let hang = Rule::new(Action::HangWatch(After::Events(1))).verb("watch");
     cluster.faults().add(hang);
     let changed = bench.label("a", json!({"seen": "1"})).await;
     bench.start().await;

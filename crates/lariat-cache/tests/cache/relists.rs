@@ -16,7 +16,7 @@ use crate::script::{Answer, BodyEnd, Script, Scripted, event, list, quiet, statu
 const SECOND: Duration = Duration::from_secs(1);
 
 /// A list that takes ten seconds.
-fn slow_list(version: u64, names: &[&str]) -> Answer {
+pub(crate) fn slow_list(version: u64, names: &[&str]) -> Answer {
     let Answer::Whole(_, _, text) = list(version, "", names) else {
         unreachable!("lists are whole");
     };

@@ -169,3 +169,42 @@ async fn own_write_that_a_watch_passes_unreported_leads_to_a_list() {
     time::sleep(MINUTE).await;
     assert_eq!((informer.status().loads, informer.store().len()), (2, 1));
 }
+
+/// The write that a hanging watch cache has not reported is of the former history.
+#[tokio::test(start_paused = true)]
+async fn restore_ends_the_claim_that_the_server_is_stale() {
+    let cluster = cluster().await;
+    let hangs = Arc::new(AtomicBool::new(true));
+    let factory = factory(hanging(&cluster, &hangs));
+    let informer = factory.for_kind(config_maps());
+    factory.start();
+    factory.wait_for_sync(MINUTE).await.expect("it syncs");
+    let backup = cluster.snapshot();
+    let secrets: Api<Secret> = Api::namespaced(cluster.client(), "default");
+    for number in 0..50 {
+        let name = format!("s{number}");
+        let secret = serde_json::from_value(json!({"metadata": {"name": name}})).unwrap();
+        let created = secrets.create(&PostParams::default(), &secret).await;
+        created.expect("created");
+    }
+    let own: ConfigMap = serde_json::from_value(json!({"metadata": {"name": "own"}})).unwrap();
+    let api: Api<ConfigMap> = Api::namespaced(factory.clients().client(), "default");
+    api.create(&PostParams::default(), &own).await.unwrap();
+    // A bookmark from before it has come by then.
+    time::sleep(MINUTE * 3 / 2).await;
+    hangs.store(false, Ordering::Relaxed);
+    cluster.rewind_to(&backup).await.expect("restored");
+    time::sleep(2 * MINUTE).await;
+    let watches = informer.status().watches;
+    time::sleep(20 * MINUTE).await;
+    let status = informer.status();
+    assert!(
+        !status.is_stale() && status.last_error.is_none(),
+        "{status:?}"
+    );
+    assert!(
+        status.watches <= watches + 5,
+        "{}",
+        status.watches - watches
+    );
+}

@@ -312,3 +312,33 @@ async fn lookups_share_the_failure_that_they_waited_for() {
     assert!(later.is_err());
     assert_eq!(asked.load(std::sync::atomic::Ordering::Relaxed), 2);
 }
+
+/// No watch would report its end.
+#[tokio::test(start_paused = true)]
+async fn own_write_into_a_forbidden_namespace_is_not_cached() {
+    let cluster = cluster().await;
+    let forbidden = Arc::new(Mutex::new(vec!["kube-public"]));
+    let selection = Selection::all().in_namespaces(["default", "kube-public"]);
+    let options = KindOptions::default().selection(selection);
+    let factory = SharedCacheFactory::builder(forbidding(&cluster, &forbidden))
+        .default_options(options.start_without_forbidden())
+        .build();
+    let informer = factory.for_kind(config_maps());
+    factory.start();
+    let synced = factory.wait_for_sync(MINUTE).await;
+    synced.expect("one is readable");
+    let own: ConfigMap = serde_json::from_value(json!({"metadata": {"name": "own"}})).unwrap();
+    for (namespace, is_cached) in [("default", true), ("kube-public", false)] {
+        let api: Api<ConfigMap> = Api::namespaced(factory.clients().client(), namespace);
+        let known = std::mem::take(&mut *forbidden.lock());
+        let created = api.create(&PostParams::default(), &own).await;
+        created.expect("the program may create");
+        *forbidden.lock() = known;
+        let key = ObjectKey::namespaced(namespace, "own");
+        assert_eq!(
+            informer.store().get(&key).is_some(),
+            is_cached,
+            "{namespace}"
+        );
+    }
+}

@@ -307,3 +307,21 @@ async fn watch_list_that_is_refused_for_its_version_is_replaced_by_a_list() {
     assert_eq!(bench.informer.status().phase, Phase::Synced);
     assert_eq!((bench.script.lists(), bench.script.watches()), (1, 2));
 }
+
+/// Until then the store has the objects from before the outage.
+#[tokio::test(start_paused = true)]
+async fn cache_is_not_current_until_a_watch_list_has_ended() {
+    let bench = start(|ask| match ask.number {
+        0 => Answer::Pieces(vec![event("ADDED", "a", 3), marker(9)], BodyEnd::Cut),
+        1 | 2 => status(410, "Expired"),
+        _ => {
+            let (a, b) = (event("ADDED", "a", 3), event("ADDED", "b", 20));
+            Answer::Slow(vec![a, b, marker(21)], Duration::from_secs(8))
+        }
+    });
+    time::sleep(Duration::from_secs(18)).await;
+    assert!(!bench.informer.is_current());
+    assert_eq!(bench.informer.status().phase, Phase::Synced);
+    time::sleep(Duration::from_secs(20)).await;
+    assert!(bench.informer.is_current());
+}

@@ -176,12 +176,17 @@ impl Foreign {
         let mut removes = true;
         // The name is free once the objects of the old CRD are gone.
         while let Some(is) = self.crd() {
+            let stored = &is["spec"]["versions"][0];
+            // Nobody else serves it again after a restore. Its objects, and so a CRD in deletion, would stay for ever.
+            if insists && stored["served"] == false {
+                let mut served = stored.clone();
+                served["served"] = true.into();
+                self.serve(&[served]).await?;
+                continue;
+            }
             if is["metadata"]["deletionTimestamp"].is_null() {
                 let same = is["spec"]["scope"] == wanted["spec"]["scope"]
                     && is["spec"]["versions"][0]["name"] == wanted["spec"]["versions"][0]["name"];
-                if same && insists && is["spec"]["versions"][0]["served"] == false {
-                    return self.serve(&[wanted["spec"]["versions"][0].clone()]).await;
-                }
                 if same || !removes {
                     return Ok(());
                 }
