@@ -431,10 +431,10 @@ impl<K: Eq + Hash + Clone, P: Payload> WorkQueue<K, P> {
         self.len() == 0
     }
 
-    /// Returns the ready keys in the order of the next dequeues, ignoring ageing.
+    /// Returns the ready keys in the order of the next dequeues, ignoring ageing, then those that wait at a limit.
     #[must_use]
-    pub fn ready_keys(&self) -> Vec<K> {
-        self.shared.state.lock().core.ready_keys()
+    pub fn due_keys(&self) -> Vec<K> {
+        self.shared.state.lock().core.due_keys()
     }
 
     /// Returns a copy of up to `limit` keys with their states, for diagnostics.

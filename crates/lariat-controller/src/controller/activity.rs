@@ -113,12 +113,8 @@ impl Activity {
     /// Adds a worker.
     pub(crate) fn add_worker(&self) -> WorkerActivity<'_> {
         let entry = Arc::default();
-        let mut workers = self.workers.lock();
-        // An aborted worker leaves its entry behind, to be named in the error of the stop. If the future of that stop
-        // was dropped, nothing has read the entry; it is removed here. A count of one means that its worker has ended.
-        workers.retain(|worker| Arc::strong_count(worker) > 1);
-        workers.push(Arc::clone(&entry));
-        drop(workers);
+        // The entries of aborted workers stay: the error of the stop names their calls, and its lease expires.
+        self.workers.lock().push(Arc::clone(&entry));
         WorkerActivity {
             activity: self,
             entry,

@@ -54,6 +54,8 @@ pub(crate) struct ControllerCore {
     working: AtomicUsize,
     /// Whether the caches were synced when the present stop began.
     synced_at_stop: AtomicBool,
+    /// Whether the present stop drains the queue.
+    drained_by_stop: AtomicBool,
     /// Whether a stop drains the queue, which changes with it under this lock.
     is_draining: Mutex<bool>,
 }
@@ -93,6 +95,7 @@ impl ControllerCore {
             opened: RwLock::default(),
             working: AtomicUsize::new(0),
             synced_at_stop: AtomicBool::new(false),
+            drained_by_stop: AtomicBool::new(false),
             is_draining: Mutex::new(false),
         }
     }
@@ -178,20 +181,24 @@ impl ControllerCore {
         &self.leaving
     }
 
-    /// Removes a handler; its calls may still be running.
-    pub(crate) fn remove(&self, lane: &Arc<Lane>) {
-        self.lanes.remove(lane);
-        self.left(std::slice::from_ref(lane));
+    /// Removes a handler, whose calls may still be running; returns whether it was registered.
+    pub(crate) fn remove(&self, lane: &Arc<Lane>) -> bool {
+        let is_removed = self.lanes.remove(lane);
+        if is_removed {
+            self.left(std::slice::from_ref(lane));
+        }
+        is_removed
     }
 
-    /// Removes the handlers whose token is cancelled; returns whether there were some.
-    pub(crate) fn sweep(&self) -> bool {
+    /// Removes the handlers whose token is cancelled.
+    ///
+    /// They are returned, so that the caller drops them last: dropping a handler runs user code, which may panic.
+    pub(crate) fn sweep(&self) -> Vec<Arc<Lane>> {
         let swept = self.lanes.sweep();
-        if swept.is_empty() {
-            return false;
+        if !swept.is_empty() {
+            self.left(&swept);
         }
-        self.left(&swept);
-        true
+        swept
     }
 
     /// Forgets the keys that wait for removed handlers, and counts their calls.
@@ -216,14 +223,25 @@ impl ControllerCore {
     /// Begins a run, which no stop has ended yet.
     pub(super) fn begin_run(&self) {
         self.synced_at_stop.store(false, Ordering::SeqCst);
+        self.drained_by_stop.store(false, Ordering::SeqCst);
     }
 
-    /// Notes whether the caches are synced. A stop calls it when it begins, before the caches stop.
+    /// Notes whether the caches are synced, and the queue will be drained.
+    ///
+    /// A stop calls it when it begins, before the caches stop.
     pub(crate) fn note_stop(&self) {
         let synced = self
             .opened()
             .is_some_and(|opened| opened.caches().is_synced());
         self.synced_at_stop.store(synced, Ordering::SeqCst);
+        // A kind that is still being read, or whose lease another process has, keeps its keys for the next start.
+        let is_drained = self.may_call() && (self.is_working() || synced);
+        self.drained_by_stop.store(is_drained, Ordering::SeqCst);
+    }
+
+    /// Returns whether the present stop drains the queue.
+    pub(crate) fn is_drained_by_stop(&self) -> bool {
+        self.drained_by_stop.load(Ordering::SeqCst)
     }
 
     /// Returns whether the caches were synced when the present stop began.
@@ -396,10 +414,9 @@ impl ControllerCore {
     /// Lets the handlers that are registered wait for their related caches.
     pub(super) fn await_related(&self, opened: &Opened) {
         for lane in self.lanes.list().iter() {
-            if lane.awaited().get().is_none() {
-                self.await_filled(lane, opened.caches().unfilled(lane.name()));
-                self.forget_if_removed(lane);
-            }
+            // Also for one that waits already: relations may have been added since, and the wait begins now.
+            self.await_filled(lane, opened.caches().unfilled(lane.name()));
+            self.forget_if_removed(lane);
         }
     }
 
@@ -460,6 +477,20 @@ impl ControllerCore {
         let queue = self.queue.stats();
         let to_do = queue.depth() + queue.delayed + queue.processing + queue.waiting;
         !self.has_objects() && to_do == 0
+    }
+
+    /// Returns the number of keys that a stop still has to process.
+    ///
+    /// These are the ready keys, those in processing, and those that wait at the limit of a handler.
+    pub(crate) fn left_by_stop(&self) -> usize {
+        let stats = self.queue.stats();
+        if !self.is_drained_by_stop() {
+            return stats.processing;
+        }
+        let lanes = self.lanes.list();
+        let waits = lanes.iter().map(|lane| self.queue.waits(lane.id()));
+        let at_limit = waits.filter(|waits| !waits.is_paused && !waits.awaits_caches);
+        stats.depth() + stats.processing + at_limit.map(|waits| waits.keys).sum::<usize>()
     }
 
     /// Returns how many keys only wait for handlers.

@@ -34,13 +34,8 @@ impl Leaving {
     /// Adds deregistered handlers that have running calls.
     pub(super) fn add(&self, lanes: &[Arc<Lane>]) {
         let mut leavers = self.0.lock();
-        for lane in lanes.iter().filter(|lane| lane.in_flight().running() > 0) {
-            // A handler whose token was cancelled may be deregistered as well.
-            let is_it = |leaver: &Leaver| Arc::ptr_eq(&leaver.in_flight, lane.in_flight());
-            if !leavers.iter().any(is_it) {
-                leavers.push(Leaver::new(lane));
-            }
-        }
+        let running = lanes.iter().filter(|lane| lane.in_flight().running() > 0);
+        leavers.extend(running.map(Leaver::new));
     }
 
     /// Returns how many calls of deregistered handlers are running.

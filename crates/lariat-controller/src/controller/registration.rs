@@ -108,8 +108,10 @@ impl Registration {
 
     /// Deregisters the handler without waiting for running calls.
     pub(crate) fn remove(&self) {
-        self.slot.controller().remove(&self.lane);
-        self.slot.rest_if_unused();
+        // A handler that has ended by its token has let the kind rest then. Keys may have been enqueued since.
+        if self.slot.controller().remove(&self.lane) {
+            self.slot.rest_if_unused();
+        }
     }
 }
 

@@ -236,6 +236,8 @@ impl Slot {
         // Without the lane the kind may be about to rest.
         let registering = Registering::begin(self);
         let opened = self.open();
+        // Another task may have opened the kind just now, and have joined no relation yet.
+        self.join_relations(&opened);
         core.sweep();
         // The handler must not be called before the caches of its relations are synced. Its keys wait from the moment
         // at which a worker can see the lane. (A start waits for all related caches anyway; this is for handlers that
@@ -272,7 +274,8 @@ impl Slot {
 
     /// Removes handlers whose token is cancelled.
     pub(crate) fn sweep(&self) {
-        if self.controller().sweep() {
+        let swept = self.controller().sweep();
+        if !swept.is_empty() {
             self.rest_if_unused();
         }
     }

@@ -333,7 +333,11 @@ impl FactoryRun {
 
 /// Returns the keys of a kind that were not processed, given its dropped calls.
 fn unfinished_of(core: &ControllerCore, dropped: Vec<Doing>) -> Vec<Unfinished> {
-    let ready = core.queue().ready_keys();
+    let ready = if core.is_drained_by_stop() {
+        core.queue().due_keys()
+    } else {
+        Vec::new()
+    };
     // The keys of calls that were dropped while their kind rests have left the queue.
     let (kept, gone): (Vec<_>, Vec<_>) = dropped
         .into_iter()

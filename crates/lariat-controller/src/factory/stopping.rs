@@ -81,7 +81,7 @@ impl<'a> StopLog<'a> {
         let waiting: usize = self.run.left().map(|(core, _)| core.waiting()).sum();
         if waiting > 0 {
             let waiting = keys(waiting);
-            tracing::info!("shut down: {waiting} wait for caches until the next start");
+            tracing::info!("shut down: {waiting} wait for their handlers until the next start");
         } else if self.keys > 0 {
             let took = self.began.elapsed();
             tracing::info!("shut down: all keys that were due were processed in {took:.1?}");
@@ -123,6 +123,5 @@ impl<'a> StopLog<'a> {
 }
 
 fn left(run: &FactoryRun) -> usize {
-    let stats = run.left().map(|(core, _)| core.queue().stats());
-    stats.map(|stats| stats.depth() + stats.processing).sum()
+    run.left().map(|(core, _)| core.left_by_stop()).sum()
 }

@@ -188,9 +188,9 @@ impl Lanes {
         self.changed.notify_waiters();
     }
 
-    /// Removes a lane; its last call may still be running.
-    pub(crate) fn remove(&self, lane: &Lane) {
-        drop(self.take_out(|each| each.id == lane.id));
+    /// Removes a lane, whose last call may still be running; returns whether it was there.
+    pub(crate) fn remove(&self, lane: &Lane) -> bool {
+        !self.take_out(|each| each.id == lane.id).is_empty()
     }
 
     /// Removes the lanes whose token is cancelled.

@@ -325,8 +325,10 @@ impl<V: View> Feed<V> {
     }
 
     /// Returns the scope of the target kind, if it is known.
+    ///
+    /// A kind that is not served for a while comes back with the same scope.
     fn scope(&self) -> Option<Scope> {
-        let resource = self.target.client.known_resource();
+        let resource = self.target.client.last_resource();
         resource.map(|resource| resource.scope())
     }
 

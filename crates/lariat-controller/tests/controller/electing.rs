@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bench::{Bench, Calls, SECOND, recorder};
 use crate::electing_bench::{Replica, elected, ended};
+use crate::logs::Logs;
 
 #[tokio::test(start_paused = true)]
 async fn only_the_leader_calls_handlers_and_the_next_one_starts_with_all_objects() {
@@ -44,6 +45,22 @@ async fn only_the_leader_calls_handlers_and_the_next_one_starts_with_all_objects
     assert_eq!(two.calls.len(), 3);
     assert!(two.calls.last().at - began < SECOND / 100);
     assert!(two.leads());
+}
+
+/// They wait for the next start.
+#[tokio::test(start_paused = true)]
+async fn stop_on_standby_counts_no_keys() {
+    let bench = Bench::new().await;
+    let _one = Replica::start(&bench.cluster, "one");
+    sleep(SECOND).await;
+    let mut two = Replica::start(&bench.cluster, "two");
+    bench.create("a").await;
+    sleep(SECOND).await;
+    let logs = Logs::begin();
+    two.stop().await.expect("nothing hangs");
+    let text = logs.text();
+    assert!(text.contains("nothing is left to do"), "{text}");
+    assert!(!text.contains("were processed"), "{text}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -282,6 +282,30 @@ async fn stop_that_panics_joins_its_calls_before_the_next_start() {
     bench.factory.stop().await.expect("nothing hangs");
 }
 
+/// The second worker panics right before the end of the grace period, and is replaced right after it.
+#[tokio::test(start_paused = true)]
+async fn stop_names_its_dropped_call_although_a_worker_is_replaced_meanwhile() {
+    let bench = Bench::with(|builder| builder.grace_period(5 * SECOND)).await;
+    bench.on("log", |call| async move {
+        if call.name == "hangs" {
+            std::future::pending::<()>().await;
+        }
+        time::sleep(SECOND * 9 / 2).await;
+        Err(HandlerError::ignore("as the test wants"))
+    });
+    bench.factory.start(2).await.expect("started");
+    bench.create("hangs").await;
+    bench.create("slow").await;
+    settle().await;
+    let _logs = Logs::with(Some("handler error ignored"));
+    let error = bench.factory.stop().await.expect_err("a call is dropped");
+    let text = error.to_string();
+    assert!(
+        text.contains("default/hangs (dropped in handler log)"),
+        "{text}"
+    );
+}
+
 fn runtime() -> Runtime {
     let mut builder = Builder::new_multi_thread();
     let builder = builder.worker_threads(2).enable_all();

@@ -386,3 +386,22 @@ async fn a_handler_that_panics_when_it_is_dropped_ends_no_supervisor() {
     follows_streams(&bench).await;
     bench.factory.stop().await.expect("stopped");
 }
+
+#[tokio::test(start_paused = true)]
+async fn key_waits_although_a_handler_that_has_ended_is_deregistered_after_it() {
+    let bench = Bench::new().await;
+    let scope = CancellationToken::new();
+    let (_, handler) = recorder(|_| async { Ok(Outcome::done()) });
+    let options = HandlerOptions::default().until(scope.clone());
+    let old = bench
+        .config_maps
+        .register_handler("old", options.handler(handler));
+    bench.start().await;
+    scope.cancel();
+    settle().await;
+    bench.config_maps.enqueue(&key("early"));
+    old.expect("the name is free").deregister().await;
+    let calls = bench.record("late");
+    settle().await;
+    assert_eq!(calls.names(), ["early"]);
+}

@@ -8,10 +8,11 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use kube::Api;
 use kube::api::PostParams;
-use lariat_cache::MissingKind;
+use lariat_cache::{Metadata, MissingKind};
 use lariat_cluster::faults::{Action, Refusal, Rule};
 use lariat_controller::{
-    ControllerOptions, HandlerError, HandlerOptions, Outcome, Predicate, Relation, StartError,
+    Context, ControllerOptions, HandlerError, HandlerOptions, Outcome, Predicate, Relation,
+    StartError,
 };
 use lariat_core::Gvk;
 use lariat_queue::Ageing;
@@ -326,7 +327,10 @@ async fn missing_kind_is_waited_for_or_refused_by_name() {
         let bench = Bench::with(|builder| builder.missing_kind(policy)).await;
         let calls = bench.record("log");
         bench.create("a").await;
-        bench.factory.for_kind(widget.clone()).enqueue(&key("a"));
+        let widgets = bench.factory.for_kind(widget.clone());
+        let handler = |_: Context<Metadata>| async { Ok(Outcome::done()) };
+        let registered = widgets.view().register_handler("widgets", handler);
+        drop(registered.expect("the name is free"));
         let began = Instant::now();
         let error = bench.factory.start(2).await.unwrap_err();
         let StartError::NotSynced(error) = &error else {

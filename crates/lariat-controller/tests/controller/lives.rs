@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use lariat_cache::Phase;
+use lariat_cluster::faults::{Action, Refusal, Rule};
 use lariat_controller::{Context, HandlerOptions, HandlerResult, Outcome, RegisterError};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
+use tokio::task::JoinSet;
 use tokio::time;
 use tokio_util::sync::CancellationToken;
 
@@ -327,4 +329,25 @@ async fn kind_has_no_task_after_its_last_handler_has_ended() {
         time::sleep(3 * SECOND).await;
         assert_eq!(Handle::current().metrics().num_alive_tasks(), tasks);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn start_does_not_wait_for_a_kind_whose_last_handler_is_deregistered_meanwhile() {
+    let bench = Bench::new().await;
+    let refused = Action::Refuse(Refusal::too_many_requests());
+    let rule = Rule::new(refused).resource("secrets");
+    bench.cluster.faults().add(rule);
+    let secrets = bench.factory.for_object::<Secret>();
+    let handler = |_: Context<Secret>| async { Ok(Outcome::done()) };
+    let registered = secrets.register_handler("log", handler);
+    bench.record("other");
+    let mut start = JoinSet::new();
+    let factory = bench.factory.clone();
+    start.spawn(async move { factory.start(1).await });
+    time::sleep(10 * SECOND).await;
+    assert!(start.try_join_next().is_none(), "it waits for Secrets");
+    registered.expect("registered").deregister().await;
+    time::sleep(2 * SECOND).await;
+    let started = start.try_join_next().expect("it has ended");
+    assert!(matches!(started, Ok(Ok(()))), "{started:?}");
 }

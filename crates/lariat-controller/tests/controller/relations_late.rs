@@ -10,6 +10,7 @@ use lariat_controller::{Context, Outcome, Registration, Relation, SharedControll
 use lariat_core::Gvk;
 use parking_lot::Mutex;
 use serde_json::json;
+use tokio::task::JoinSet;
 use tokio::time;
 
 use crate::bench::{Bench, SECOND, key, recorder, settle};
@@ -141,6 +142,31 @@ async fn kind_that_is_first_used_late_calls_handlers_that_a_refused_relation_doe
         second.deregister().await;
         registered.expect("registered").deregister().await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn handler_waits_for_a_relation_that_is_added_after_it_and_before_the_start() {
+    let bench = Bench::new().await;
+    bench.create("a").await;
+    let secrets = bench.factory.for_object::<Secret>();
+    let endpoints = bench.factory.for_object::<Endpoints>();
+    bench
+        .config_maps
+        .watch_related(&secrets, Relation::label("of"));
+    let calls = bench.record("log");
+    bench
+        .config_maps
+        .watch_related(&endpoints, Relation::label("of"));
+    let rule = Rule::new(Fault::NoAnswer).resource("endpoints");
+    let rule = bench.cluster.faults().add(rule);
+    let factory = bench.factory.clone();
+    let mut start = JoinSet::new();
+    start.spawn(async move { factory.start(1).await });
+    time::sleep(10 * SECOND).await;
+    assert_eq!(calls.len(), 0);
+    bench.cluster.faults().remove(rule);
+    time::sleep(60 * SECOND).await;
+    assert_eq!(calls.len(), 1);
 }
 
 #[tokio::test(start_paused = true)]

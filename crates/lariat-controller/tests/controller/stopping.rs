@@ -10,7 +10,9 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::Api;
 use lariat_cache::Metadata;
 use lariat_cluster::faults::{Action, Rule};
-use lariat_controller::{Context, HandlerError, Outcome, SharedControllerFactory, StartError};
+use lariat_controller::{
+    Context, HandlerError, HandlerOptions, Outcome, SharedControllerFactory, StartError,
+};
 use lariat_core::Gvk;
 use lariat_lease::Lease;
 use tokio::time::{self, Instant};
@@ -73,6 +75,28 @@ async fn a_stop_drops_what_is_not_finished_within_the_grace_period_and_names_it(
     }
     assert!(text.contains("default/c (not started)"), "{text}");
     assert_eq!(calls.len(), 2, "two workers");
+}
+
+/// They are due, and the drain gives them their turn.
+#[tokio::test(start_paused = true)]
+async fn stop_names_keys_that_wait_at_the_limit_of_their_handler() {
+    let bench = Bench::with(|builder| builder.grace_period(5 * SECOND)).await;
+    let options = HandlerOptions::default().concurrency(1);
+    bench.on_with("hangs", options, |_| async {
+        std::future::pending::<()>().await;
+        Ok(Outcome::done())
+    });
+    bench.start().await;
+    for name in ["a", "b", "c", "d"] {
+        bench.create(name).await;
+    }
+    settle().await;
+    let logs = Logs::begin();
+    let error = bench.factory.stop().await.expect_err("a call is dropped");
+    let text = error.to_string();
+    assert!(text.starts_with("4 keys were not processed"), "{text}");
+    let text = logs.text();
+    assert!(text.contains("shutting down: 4 keys left"), "{text}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -164,6 +164,8 @@ impl<K: Eq + Hash + Clone, P: Payload> QueueCore<K, P> {
                 gate.inside += 1;
                 self.entries[slot].value.give_place(lane);
             }
+            // A key that waits at a limit is due, so a drain dequeues it, and no key that the drain defers has a place.
+            self.entries[slot].value.in_drain = true;
             self.end_wait(slot, lane, now);
         }
     }
@@ -178,8 +180,6 @@ impl<K: Eq + Hash + Clone, P: Payload> QueueCore<K, P> {
         self.note_dirty(slot, now);
         let entry = &mut self.entries[slot].value;
         entry.mark_dirty(&lane.into(), ended.priority, ended.payload);
-        // A key that waits at a limit is due, so a drain dequeues it, and no key that the drain defers has a place.
-        entry.in_drain = true;
         self.line_up(slot);
     }
 

@@ -53,6 +53,28 @@ impl<K: Eq + Hash + Clone, P: Payload> QueueCore<K, P> {
         Some(self.seen(slot, self.clock.stamp_of(now)))
     }
 
+    /// Returns the ready keys in the order of the next dequeues, ignoring ageing, then those that wait at a limit.
+    ///
+    /// A drain dequeues both, and no keys that wait for anything else.
+    #[must_use]
+    pub fn due_keys(&self) -> Vec<K> {
+        let limited = |gate: &&Gate| gate.waits_for() == Some(WaitsFor::Limit);
+        let in_line = self.gates.iter().filter(limited).flat_map(|gate| {
+            let line = gate
+                .line
+                .in_order(in_line(&self.entries, gate.lane), usize::MAX);
+            // A key that waits for several lanes is listed with the first.
+            let is_first = |slot: &u32| {
+                let entry = &self.entries[*slot].value;
+                let first = entry.waiting().first();
+                entry.phase == Phase::Waiting && first.is_some_and(|first| first.lane == gate.lane)
+            };
+            line.filter(is_first).collect::<Vec<_>>()
+        });
+        let keys = in_line.map(|slot| self.entries[slot].key.clone());
+        self.ready_keys().into_iter().chain(keys).collect()
+    }
+
     /// Iterates over the slots of the keys that only wait, each once.
     fn waiting_slots(&self) -> impl Iterator<Item = u32> {
         let entries = &self.entries;

@@ -620,3 +620,38 @@ fn pause_of_a_forgotten_lane_counts_none_of_its_calls() {
         assert_eq!(bench.queue.gates[0].inside, 0, "{ends}");
     }
 }
+
+#[test]
+fn keys_of_a_lane_that_is_forgotten_in_a_drain_become_due_after_it() {
+    let mut bench = Bench::new();
+    bench.queue.close(lane(1), WaitsFor::Resume);
+    bench.add("ab");
+    bench.wait();
+    let b = bench.get().expect("b is due");
+    bench.queue.drain(bench.now);
+    bench.admit(&b, 1);
+    bench.queue.forget_lane(lane(1), bench.now);
+    bench.done_with(&b, &[]);
+    assert!(bench.queue.is_finished() && bench.get().is_none());
+    assert_eq!(bench.state('a').0, KeyState::Deferred);
+    bench.queue.resume(bench.now);
+    assert_eq!(bench.drain(), "ab");
+}
+
+#[test]
+fn due_keys_are_the_ready_ones_and_those_at_a_limit() {
+    let mut bench = Bench::limited(1);
+    bench.add("ab");
+    bench.enter();
+    bench.wait();
+    bench.add("c");
+    bench.queue.close(lane(2), WaitsFor::Resume);
+    bench.add_with('d', now_add().lanes(lane(2)));
+    assert_eq!(bench.queue.due_keys(), ['c', 'd', 'b']);
+    let c = bench.get().expect("c is ready");
+    let d = bench.get().expect("d is ready");
+    bench.admit(&d, 2);
+    bench.done_with(&d, &[]);
+    assert_eq!(bench.queue.due_keys(), ['b'], "d is paused");
+    bench.done(&c);
+}
