@@ -246,7 +246,7 @@ impl SharedControllerFactory {
     /// The grace period bounds the wait for calls. A cache that is [saved for the next
     /// start](lariat_cache::CacheFactoryBuilder::warm_restart) may take longer, up to ten seconds if the API server
     /// does not answer. A [lease](crate::FactoryBuilder::leader_election) is released when all calls have ended,
-    /// without waiting for that. If calls were dropped, it is not released but expires, since a request that such a
+    /// without waiting for that; the release takes up to ten seconds if the API server does not answer. If calls were dropped, it is not released but expires, since a request that such a
     /// call has sent may still arrive.
     ///
     /// A handler that awaits the stop of its own factory waits for itself until the grace period is over, and is

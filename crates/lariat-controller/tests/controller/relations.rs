@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
-use lariat_cache::Metadata;
-use lariat_cluster::faults::{Action as Fault, Rule};
+use lariat_cache::{Metadata, Phase};
+use lariat_cluster::faults::{Action as Fault, Refusal, Rule, StatusCode};
 use lariat_controller::{Context, Outcome, Predicate, Relation};
 use lariat_core::{Gvk, ObjectKey};
 use parking_lot::Mutex;
@@ -368,4 +368,44 @@ async fn owners_are_enqueued_in_the_scope_of_their_kind_although_it_is_found_out
     time::sleep(SECOND).await;
     let nodes = (10..30).map(|number| ObjectKey::cluster(&format!("n{number}")));
     assert_eq!(*keys.lock(), nodes.collect::<Vec<_>>(), "sorted");
+}
+
+#[tokio::test(start_paused = true)]
+async fn owners_keep_the_scope_of_their_kind_while_it_is_not_served() {
+    let bench = Bench::new().await;
+    let nodes = bench.factory.for_kind(Gvk::new("", "v1", "Node"));
+    let keys: Arc<Mutex<Vec<ObjectKey>>> = Arc::default();
+    let log = Arc::clone(&keys);
+    let handler = move |cx: Context<kube::api::DynamicObject>| {
+        log.lock().push(cx.key().clone());
+        async { Ok(Outcome::done()) }
+    };
+    nodes.register_handler("log", handler).unwrap();
+    let others = bench.factory.for_object::<Secret>();
+    nodes.watch_related(&others, Relation::owners());
+    bench.factory.start(1).await.expect("started");
+    let missing = || Fault::Refuse(Refusal::new(StatusCode::NOT_FOUND));
+    let of_nodes = Rule::new(missing()).resource("nodes");
+    bench.cluster.faults().add(of_nodes);
+    let discovery = Rule::new(missing()).when(|request| request.path == "/api/v1");
+    bench.cluster.faults().add(discovery);
+    bench.cluster.cut_watches();
+    while !nodes
+        .status()
+        .is_some_and(|status| status.cache.phase == Phase::Missing)
+    {
+        time::sleep(SECOND).await;
+    }
+    let owners = json!([owner("Node", "v1", "n1", true)]);
+    let metadata = json!({"name": "s", "ownerReferences": owners});
+    create(&secrets(&bench), json!({"metadata": metadata})).await;
+    time::sleep(SECOND).await;
+    bench.cluster.faults().clear();
+    time::sleep(60 * SECOND).await;
+    let keys = keys.lock();
+    assert!(!keys.is_empty());
+    assert!(
+        keys.iter().all(|key| *key == ObjectKey::cluster("n1")),
+        "{keys:?}"
+    );
 }

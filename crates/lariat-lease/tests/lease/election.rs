@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::bench::{Bench, Replica, SECOND};
+use futures::poll;
 use lariat_cluster::faults::{Action, Refusal, Rule};
 use lariat_lease::{LeadershipState, Lease, LeaseError};
 use serde_json::json;
@@ -365,4 +366,12 @@ async fn the_health_check_fails_only_for_a_leader_that_does_not_renew() {
         Ok(()),
         "it has given up"
     );
+
+    // The first poll moves the clock, and the elector is not polled before the check.
+    sleep(60 * SECOND).await;
+    let mut hangs = Box::pin(advance(60 * SECOND));
+    assert!(poll!(hangs.as_mut()).is_pending());
+    let error = two.leadership.check(15 * SECOND);
+    let error = error.expect_err("it has the lease, and does not renew it");
+    assert!(error.contains("was not renewed for 6"), "{error}");
 }
