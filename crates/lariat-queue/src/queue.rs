@@ -431,7 +431,9 @@ impl<K: Eq + Hash + Clone, P: Payload> WorkQueue<K, P> {
         self.len() == 0
     }
 
-    /// Returns the ready keys in the order of the next dequeues, ignoring ageing, then those that wait at a limit.
+    /// Returns the ready keys, and those that wait at a limit.
+    ///
+    /// The ready ones come first, in the order of the next dequeues, ignoring ageing.
     #[must_use]
     pub fn due_keys(&self) -> Vec<K> {
         self.shared.state.lock().core.due_keys()

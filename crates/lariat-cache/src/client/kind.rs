@@ -136,7 +136,9 @@ impl KindClient {
         }
     }
 
-    /// Returns the resource of the kind, or the last known one if the kind is not served any more.
+    /// Returns the resource of the kind, or the last known one.
+    ///
+    /// A kind that is not served any more keeps it.
     #[must_use]
     pub fn last_resource(&self) -> Option<ResourceKind> {
         match &*self.place.lock() {

@@ -53,9 +53,10 @@ impl<K: Eq + Hash + Clone, P: Payload> QueueCore<K, P> {
         Some(self.seen(slot, self.clock.stamp_of(now)))
     }
 
-    /// Returns the ready keys in the order of the next dequeues, ignoring ageing, then those that wait at a limit.
+    /// Returns the ready keys, and those that wait at a limit.
     ///
-    /// A drain dequeues both, and no keys that wait for anything else.
+    /// The ready ones come first, in the order of the next dequeues, ignoring ageing. A drain dequeues both, and no keys
+    /// that wait for anything else.
     #[must_use]
     pub fn due_keys(&self) -> Vec<K> {
         let limited = |gate: &&Gate| gate.waits_for() == Some(WaitsFor::Limit);
