@@ -91,7 +91,14 @@ pub(crate) async fn client(
 }
 
 /// Returns how to make further clients for a configuration.
+///
+/// They have few requests, such as those of a lease, and one that gets no answer has to leave its connection. With
+/// HTTP/1.1 the next request opens another one; with HTTP/2 it would wait until a ping has failed.
 fn recipe(config: Config, origin: Option<Origin>, http2: Http2) -> Recipe {
+    let http2 = match http2 {
+        Http2::Negotiated => Http2::Off,
+        fixed => fixed,
+    };
     Recipe::new(move || client(config.clone(), origin.clone(), http2).boxed())
 }
 

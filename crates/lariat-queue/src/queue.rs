@@ -439,6 +439,12 @@ impl<K: Eq + Hash + Clone, P: Payload> WorkQueue<K, P> {
         self.shared.state.lock().core.due_keys()
     }
 
+    /// Returns the number of [`due_keys`](Self::due_keys).
+    #[must_use]
+    pub fn due(&self) -> usize {
+        self.shared.state.lock().core.due()
+    }
+
     /// Returns a copy of up to `limit` keys with their states, for diagnostics.
     ///
     /// Ready keys come first, in the order in which they will be dequeued if no key ages meanwhile. Keys in processing

@@ -213,8 +213,8 @@ impl SharedCacheFactory {
 
     /// Waits until the caches of all kinds in use have synced.
     ///
-    /// [Optional](Informer::optional) uses do not count, nor kinds whose last use ends meanwhile. A wait of more than three seconds is logged with the kinds
-    /// that have not synced, and again at growing intervals.
+    /// [Optional](Informer::optional) uses do not count, nor kinds whose last use ends meanwhile. A wait of more than
+    /// three seconds is logged with the kinds that have not synced, and again at growing intervals.
     ///
     /// ```no_run
     /// use std::time::Duration;

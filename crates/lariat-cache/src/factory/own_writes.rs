@@ -177,7 +177,7 @@ impl FactoryCore {
             |core: &Core| core.last_resource().is_none() && core.gvk().api_path() == write.api_path;
         let kinds = self.kinds.iter();
         for kind in kinds.filter(|kind| may_be_it(&kind.core)) {
-            kind.core.missed_answer();
+            kind.core.missed_write(&write.plural);
         }
     }
 }

@@ -48,8 +48,6 @@ impl RunningInformers {
     }
 
     pub(super) fn spawn(&self, kind: &mut Kind) {
-        // Before the task: a caller that waits from now on must not find the synced phase of an earlier run.
-        kind.core.begin();
         let stop = self.stop.child_token();
         kind.stop = Some(stop.clone());
         let run = Arc::clone(&kind.core).run(stop);

@@ -1,6 +1,7 @@
 //! The core of an informer: the part that all uses of a kind share.
 
 use std::cmp;
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -42,6 +43,8 @@ pub(crate) struct Core {
     pub(super) generation: AtomicU64,
     /// Whether saved objects are outdated because of a write whose answer was not applied.
     pub(super) missed_answers: AtomicBool,
+    /// The resources of the kind's group that were written while the kind was not looked up.
+    pub(super) missed_writes: parking_lot::Mutex<HashSet<String>>,
     /// The version of the loaded objects, and how they were read.
     pub(super) resume: parking_lot::Mutex<Option<(ResourceVersion, Wanted, Content)>>,
     /// Keeps the content cached for indexes.
@@ -122,6 +125,7 @@ impl Core {
             warm_source: parking_lot::Mutex::default(),
             generation: AtomicU64::new(0),
             missed_answers: AtomicBool::new(false),
+            missed_writes: parking_lot::Mutex::default(),
             resume: parking_lot::Mutex::default(),
             indexed: OnceLock::new(),
             run: Mutex::default(),
@@ -337,7 +341,7 @@ impl Core {
     }
 
     /// Records that a run begins; until it has synced, the cache has not.
-    pub(crate) fn begin(&self) {
+    pub(super) fn begin(&self) {
         self.progress.start();
     }
 
@@ -409,14 +413,21 @@ impl Core {
         }
         let takes = self.progress.phase() != Phase::Idle || self.progress.was_filled();
         if !takes {
-            self.missed_answer();
+            self.missed_answers.store(true, Ordering::Relaxed);
         }
         takes && !self.shared.server.is_former(sent)
     }
 
-    /// Records a write whose answer is not applied, so that saved objects may be older.
-    pub(crate) fn missed_answer(&self) {
-        self.missed_answers.store(true, Ordering::Relaxed);
+    /// Records a write to a resource of the kind's group while the kind is not looked up.
+    pub(crate) fn missed_write(&self, plural: &str) {
+        self.missed_writes.lock().insert(plural.to_owned());
+    }
+
+    /// Returns whether the kind was written before it was looked up.
+    pub(super) fn has_missed_write(&self) -> bool {
+        let missed = self.missed_writes.lock();
+        self.resource()
+            .is_some_and(|resource| missed.contains(resource.plural()))
     }
 
     /// Returns what an object means for the selection of the kind.

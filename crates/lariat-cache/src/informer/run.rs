@@ -45,15 +45,21 @@ struct Origin {
 }
 
 impl Core {
-    /// Keeps the cache up to date until it is stopped.
-    pub(crate) async fn run(self: Arc<Self>, stop: CancellationToken) {
+    /// Begins a run, and returns the future that keeps the cache up to date until it is stopped.
+    pub(crate) fn run(self: Arc<Self>, stop: CancellationToken) -> impl Future<Output = ()> + Send {
+        // First: a relist that is accepted from the begin on is not lost.
+        let relists = self.relists.subscribe();
+        // Now, and not by the task: a caller that waits from now on must not find the synced phase of an earlier run.
+        self.begin();
+        self.run_alone(relists, stop)
+    }
+
+    async fn run_alone(self: Arc<Self>, relists: watch::Receiver<u64>, stop: CancellationToken) {
         // A run that was stopped may still be ending, and two runs must not write the store.
         let _alone = self.run.lock().await;
-        // The end of that run may have come after the begin of this one.
+        // Again: the end of that run may have come after the begin of this one.
         self.begin();
         let (mut wanted, mut storage) = (self.wanted.subscribe(), self.storage.subscribe());
-        // Before the warm-up, so that a relist that is requested meanwhile is not lost.
-        let relists = self.relists.subscribe();
         stop.run_until_cancelled(self.warm_up()).await;
         while let Some(place) = self.place(&stop).await {
             let round = self.round(&place, &mut wanted, &mut storage, &relists, &stop);
@@ -158,7 +164,7 @@ impl Core {
         let options = &self.options;
         // The objects of an earlier run are continued from only if this round reads the same, and no write was answered
         // meanwhile that they lack.
-        let is_outdated = self.missed_answers.load(Ordering::Relaxed);
+        let is_outdated = self.missed_answers.load(Ordering::Relaxed) || self.has_missed_write();
         let found =
             self.resume.lock().take().filter(|(_, was, as_content)| {
                 was == wanted && *as_content == content && !is_outdated

@@ -163,7 +163,8 @@ impl Core {
             return;
         };
         let kind = self.gvk();
-        if self.progress.is_former() {
+        // A source of the caller is another server, and is not saved.
+        if self.source.is_none() && self.shared.server.found() > self.progress.history() {
             tracing::info!(%kind, "the API server was restored, so the cache is not saved for the next start");
             // Nor is an older file of use.
             return warm.forget(kind).await;

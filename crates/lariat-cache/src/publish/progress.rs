@@ -106,9 +106,7 @@ impl Progress {
 
     /// Begins a run, and resets how long the kind was missing or not synced.
     pub(crate) fn start(self: &Arc<Self>) {
-        let mut totals = self.totals.lock();
-        (totals.unserved, totals.is_former) = (None, false);
-        drop(totals);
+        self.totals.lock().unserved = None;
         self.filling
             .send_modify(|filling| filling.unreadable_since = None);
         self.begin(0);
@@ -216,9 +214,9 @@ impl Progress {
         self.totals.lock().forbidden()
     }
 
-    /// Returns whether the store may have objects from before a restore of the API server.
-    pub(crate) fn is_former(&self) -> bool {
-        self.totals.lock().is_former
+    /// Returns the number of the history from which all objects were last read; zero if they never were.
+    pub(crate) fn history(&self) -> u64 {
+        self.totals.lock().history
     }
 
     /// Returns the version from which the next run continues.

@@ -111,7 +111,7 @@ impl Segment {
         totals.last_received = Some(Instant::now());
     }
 
-    /// Records that the watch reports changes, so that the next failure is logged again.
+    /// Records that the watch reports changes, or all objects were read, so that the next failure is logged again.
     pub(crate) fn recovered(&self) {
         let mut totals = self.progress.totals.lock();
         totals.last_error = None;
@@ -146,7 +146,7 @@ impl Segment {
         if let Some(part) = self.part(&mut totals)
             && part.phase == Phase::Synced
         {
-            // Kept until another watch is open: failed attempts in between do not restart the time.
+            // Kept until another watch reports changes: failed attempts in between do not restart the time.
             part.interrupted.get_or_insert_with(Instant::now);
         }
     }
@@ -167,9 +167,11 @@ impl Segment {
         part.filter(|_| is_current)
     }
 
-    /// Counts a load: all objects were read.
-    pub(crate) fn loaded(&self) {
-        self.progress.totals.lock().loads += 1;
+    /// Counts a load: all objects were read, of a history of the API server.
+    pub(crate) fn loaded(&self, history: u64) {
+        let mut totals = self.progress.totals.lock();
+        totals.loads += 1;
+        totals.history = history;
     }
 
     /// Counts a request that follows a list or a watch which ended for this reason.
@@ -194,11 +196,6 @@ impl Segment {
         if totals.version.as_ref() != Some(version) {
             totals.version = Some(version.clone());
         }
-    }
-
-    /// Records that the store may have objects of a former history, so that no later run may continue from it.
-    pub(crate) fn is_former(&self) {
-        self.progress.totals.lock().is_former = true;
     }
 
     /// Records an earlier version from which the next run continues.

@@ -122,7 +122,7 @@ pub struct KindStatus {
     ///
     /// For a kind without changes it may send nothing for ten minutes; see [`is_stale`](Self::is_stale).
     pub last_received: Option<Duration>,
-    /// How long a synced cache has had no watch; `None` if a watch is open.
+    /// How long a synced cache has had no watch that reports its changes; `None` if it has one.
     ///
     /// A watch that is behind a write of this process for two minutes counts as none, until it has passed the write.
     /// With several namespaces, the longest time. Moments are usual: watches end after some minutes and are opened

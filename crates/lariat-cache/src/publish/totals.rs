@@ -28,8 +28,8 @@ pub(super) struct Totals {
     pub(super) version: Option<ResourceVersion>,
     /// The earlier version from which the next run continues, to see the last event again.
     pub(super) resume: Option<ResourceVersion>,
-    /// Whether the run ended before the kind was read after a restore of the API server.
-    pub(super) is_former: bool,
+    /// The number of the API server's history from which all objects were last read.
+    pub(super) history: u64,
     /// Since when the kind has not been served, until it has been read again.
     pub(super) unserved: Option<Unserved>,
 }

@@ -116,8 +116,9 @@ impl Reflector {
 
     /// Returns whether an event is from before the version of the watch, so that the store has its effect already.
     ///
-    /// No listed object is newer than the repeated event. So between that and the version of the watch only events of
-    /// objects can follow that were deleted before the list. They are kept until a deletion follows.
+    /// The list had no newer object than the repeated event. So between that and the version of the watch only events
+    /// of objects can follow that were deleted before the list, or that this process has written since. Those of the
+    /// former are kept until a deletion follows.
     ///
     /// # Errors
     ///
@@ -133,12 +134,14 @@ impl Reflector {
             cursor.check_unlisted()?;
             return Ok(false);
         }
-        // An own write that is newer than the list may have created the object again.
         let is_listed = |known: &CachedObject| !is_less(&cursor.version, known.version());
-        let known = self.publisher.store().get(object.key());
-        // A reason to list the kind, and no proof of a restore: the cached state may be an earlier one that was readable.
-        if known.is_some_and(|known| is_listed(&known)) {
-            return Err(ReflectorError::OtherHistory);
+        match self.publisher.store().get(object.key()) {
+            // A reason to list the kind, and no proof of a restore: the cached state may be an earlier one that was
+            // readable.
+            Some(known) if is_listed(&known) => return Err(ReflectorError::OtherHistory),
+            // An own write has replaced the listed state, and the watch has to report that too.
+            Some(known) if known.uid() == object.uid() => return Ok(true),
+            _ => {}
         }
         match delta {
             Delta::Present(object) => cursor.unlisted.insert(object.key().clone()),

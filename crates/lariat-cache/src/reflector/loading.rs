@@ -147,7 +147,7 @@ impl Reflector {
         self.publish_read(&mut loading, None);
         self.publisher.end_listing(&loading.listing, version);
         self.progress.reached(version);
-        self.progress.loaded();
+        self.progress.loaded(self.reading.server.read());
         if std::mem::take(&mut self.is_stale) {
             self.progress.recovered();
         }

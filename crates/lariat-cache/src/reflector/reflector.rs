@@ -27,6 +27,9 @@ use crate::publish::{Publisher, Reconnect, Segment, Trouble};
 use crate::selection::Selection;
 use crate::store::Content;
 
+/// How old the server's version may be that another reflector has asked for, after a version that had expired.
+const RECENT: Duration = Duration::from_secs(5);
+
 /// What a reflector reads, and how.
 #[derive(Debug, Clone)]
 pub(crate) struct Reading {
@@ -186,10 +189,6 @@ impl Reflector {
                 }
             };
         }
-        // Another reflector has found a restore, and this one has not listed its objects since.
-        if self.reading.server.is_restored() {
-            self.progress.is_former();
-        }
         self.progress
             .resumes_from(self.last_event.and_then(|last| last.resume()));
         Exit::Stopped
@@ -276,10 +275,12 @@ impl Reflector {
         let was_verified = self.policy.is_verified();
         let decision = self.policy.ended(attempt, now(), fastrand::f64());
         if !self.policy.is_verified() {
-            // A server that calls a version expired was available, so what others have asked since still counts.
-            if attempt.end != End::Expired {
-                self.last_failed = time::Instant::now();
-            }
+            let now = time::Instant::now();
+            // A server that calls a version expired is available, so what others have just asked it counts.
+            self.last_failed = match attempt.end {
+                End::Expired => self.last_failed.max(now.checked_sub(RECENT).unwrap_or(now)),
+                _ => now,
+            };
             if was_verified {
                 self.remember_newest();
             }

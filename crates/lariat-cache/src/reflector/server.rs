@@ -120,8 +120,13 @@ impl SharedServer {
     }
 
     /// Returns the number of the server's present history.
-    pub(super) fn found(&self) -> u64 {
+    pub(crate) fn found(&self) -> u64 {
         *self.found.borrow()
+    }
+
+    /// Returns the number of the history that this reflector has read.
+    pub(super) fn read(&self) -> u64 {
+        self.read
     }
 
     /// Records the end of a load in which contents were compared.

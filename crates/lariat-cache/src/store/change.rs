@@ -1,5 +1,6 @@
 //! The input of a store (deltas), and its output (changes).
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use lariat_core::{Cause, ObjectKey, RawObject};
@@ -72,6 +73,18 @@ pub enum Change {
 }
 
 impl Change {
+    /// Returns whether the new state is not later than the old one, as after a restore of the API server.
+    ///
+    /// Generations, labels and annotations say nothing then: another history may have given them to other states.
+    #[must_use]
+    pub fn is_rewound(&self) -> bool {
+        let Self::Updated { old, new } = self else {
+            return false;
+        };
+        let order = new.version().compare(old.version());
+        old.uid() == new.uid() && matches!(order, Some(Ordering::Less | Ordering::Equal))
+    }
+
     /// Returns the key of the object.
     #[must_use]
     pub fn key(&self) -> &ObjectKey {

@@ -28,8 +28,8 @@ async fn started(cluster: &Cluster, folder: &Folder) -> (SharedCacheFactory, Inf
 }
 
 /// Creates Secrets, so that the versions of the API server go on.
-async fn pass(cluster: &Cluster, prefix: &str, count: usize) {
-    let secrets: Api<Secret> = Api::namespaced(cluster.client(), "default");
+async fn pass(client: &Client, prefix: &str, count: usize) {
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), "default");
     for number in 0..count {
         let name = format!("{prefix}{number}");
         let secret = serde_json::from_value(json!({"metadata": {"name": name}}));
@@ -46,7 +46,7 @@ async fn restore_between_two_runs_is_noticed_by_a_kind_without_objects() {
     let cluster = cluster().await;
     let writer = Writer::new(cluster.client());
     let backup = cluster.snapshot();
-    pass(&cluster, "lost", 30).await;
+    pass(&cluster.client(), "lost", 30).await;
     let (factory, informer) = started(&cluster, &folder).await;
     assert!(informer.store().is_empty());
     factory.stop().await;
@@ -93,7 +93,7 @@ async fn relist_that_is_requested_during_a_warm_start_is_not_lost() {
     let factory = factory(client_as(&cluster, "lariat"), &folder);
     let informer = factory.for_kind(config_maps());
     factory.start();
-    time::sleep(Duration::from_secs(1)).await;
+    // Before the first poll of its task.
     assert!(informer.relist());
     time::sleep(MINUTE).await;
     assert_eq!(informer.status().loads, 1);
@@ -122,4 +122,48 @@ async fn own_write_during_a_warm_start_is_in_the_synced_cache() {
         .await;
     assert!(informer.synced().await);
     assert_eq!(cached(&informer), writer.truth().await);
+}
+
+/// The next round lists the kind.
+#[tokio::test(start_paused = true)]
+async fn kind_that_is_read_again_after_a_restore_is_saved_at_the_stop() {
+    let folder = Folder::new("read-again");
+    let cluster = cluster().await;
+    let writer = Writer::new(cluster.client());
+    writer.create("a").await;
+    let (factory, informer) = started(&cluster, &folder).await;
+    let namespaces = factory.for_kind(Gvk::new("", "v1", "Namespace"));
+    assert!(namespaces.synced().await);
+    let backup = cluster.snapshot();
+    for number in 0..10 {
+        writer.change("a", &format!("lost {number}")).await;
+    }
+    time::sleep(Duration::from_secs(1)).await;
+    let never = Rule::new(Action::NoAnswer).resource("namespaces");
+    let never = cluster.faults().add(never.client("lariat"));
+    cluster.rewind_to(&backup).await.expect("restored");
+    eventually(async || cached(&informer), writer.truth().await).await;
+    // A round ends while the kind has not been read again.
+    namespaces.need::<k8s_openapi::api::core::v1::Namespace>();
+    time::sleep(Duration::from_secs(1)).await;
+    cluster.faults().remove(never);
+    time::sleep(2 * MINUTE).await;
+    assert!(namespaces.content_synced().await);
+    factory.stop().await;
+    assert!(folder.0.join("core.v1.Namespace.gz").exists());
+}
+
+#[tokio::test(start_paused = true)]
+async fn write_of_another_kind_during_a_warm_start_leads_to_no_list() {
+    let folder = Folder::new("other");
+    let cluster = cluster().await;
+    let (factory_before, _informer) = started(&cluster, &folder).await;
+    factory_before.stop().await;
+    let factory = factory(client_as(&cluster, "lariat"), &folder);
+    let informer = factory.for_kind(config_maps());
+    pass(&factory.clients().client(), "own", 1).await;
+    factory.start();
+    assert!(informer.synced().await);
+    time::sleep(MINUTE).await;
+    assert_eq!(informer.status().loads, 0);
 }

@@ -98,7 +98,10 @@ impl Credentials {
                 .ok_or(newer)
         });
         match reading {
-            Ok(reading) => reading.await.ok(),
+            Ok(reading) => {
+                *self.renewal.lock() = Some(reading.clone());
+                reading.await.ok()
+            }
             Err(newer) => newer,
         }
     }
@@ -110,14 +113,16 @@ impl Credentials {
 
     /// Reads the credentials in the background, unless they are being read.
     fn renew(&self) {
-        let attempt = self.join(ReadReason::Age);
-        *self.renewal.lock() = Some(attempt);
+        drop(self.join(ReadReason::Age));
     }
 
     /// Joins the read in progress, or starts one.
     fn join(&self, reason: ReadReason) -> Shared<BoxFuture<'static, Attempt>> {
         self.forget_renewal();
-        self.reading.join((), || self.reading_for(reason))
+        let attempt = self.reading.join((), || self.reading_for(reason));
+        // Kept until it has ended: requests that give up waiting must not start another read beside it.
+        *self.renewal.lock() = Some(attempt.clone());
+        attempt
     }
 
     /// Drops a read in the background that has ended, so that its result is not taken for that of a new one.

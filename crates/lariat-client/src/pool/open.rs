@@ -160,19 +160,39 @@ fn builder() -> http2::Builder<TokioExecutor> {
 ///
 /// hyper runs other tasks of the connection on the same executor; they end with it.
 fn drive(connection: Arc<Http2>, settled: Arc<Settled>) {
+    let driven = Driven {
+        connection,
+        settled,
+    };
     TokioExecutor::new().execute(async move {
-        let poll = |cx: &mut Context<'_>| match &mut *connection.connection.lock() {
+        let poll = |cx: &mut Context<'_>| match &mut *driven.connection.connection.lock() {
             Some(connection) => connection.poll_unpin(cx),
             None => Poll::Ready(Ok(())),
         };
         if let Err(error) = std::future::poll_fn(poll).await {
             tracing::debug!(%error, "a connection to the API server ended");
-            *settled.end.lock() = Some(Arc::new(error));
+            *driven.settled.end.lock() = Some(Arc::new(error));
         }
-        *connection.connection.lock() = None;
-        connection.limit.store(NOT_SETTLED, Ordering::Relaxed);
-        settled.notify.notify_waiters();
     });
+}
+
+/// A connection that a task drives.
+///
+/// The connection ends with the task, however that ends: also with its runtime, or by a panic. Otherwise it would count as
+/// open, and requests on it would never be answered.
+struct Driven {
+    connection: Arc<Http2>,
+    settled: Arc<Settled>,
+}
+
+impl Drop for Driven {
+    fn drop(&mut self) {
+        let ended = self.connection.connection.lock().take();
+        drop(ended);
+        let limit = &self.connection.limit;
+        limit.store(NOT_SETTLED, Ordering::Relaxed);
+        self.settled.notify.notify_waiters();
+    }
 }
 
 /// Notifies when the server's settings may have arrived.

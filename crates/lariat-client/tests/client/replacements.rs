@@ -245,3 +245,23 @@ async fn closing_connection_is_followed_by_another_without_a_failure() {
     }
     assert!(server.connections() > 1, "{}", server.connections());
 }
+
+/// Whoever polls a request opens the connection, and drives it.
+#[test]
+fn connection_of_a_runtime_that_was_shut_down_is_not_used_again() {
+    let runtime = || {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        let builder = builder.worker_threads(2).enable_all();
+        builder.build().expect("threads can be started")
+    };
+    let (of_client, other) = (runtime(), runtime());
+    let (server, client) = of_client.block_on(async {
+        let server = Server::start(Speech::Http2(100), quiet).await;
+        let client = server.client(Http2::PriorKnowledge).await;
+        (server, client)
+    });
+    assert_eq!(other.block_on(list(&client)), 200);
+    other.shutdown_background();
+    assert_eq!(of_client.block_on(list(&client)), 200);
+    assert_eq!(server.connections(), 2);
+}

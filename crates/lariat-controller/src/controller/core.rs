@@ -9,7 +9,7 @@ use lariat_core::{Cause, Gvk, ObjectKey, TableSize};
 use lariat_lease::Leadership;
 use lariat_queue::{Add, Lanes as Due, Priority, WaitsFor};
 use parking_lot::{Mutex, RwLock};
-use tokio::time;
+use tokio::time::{self, Instant};
 
 use super::activity::Activity;
 use super::caches::Caches;
@@ -239,6 +239,11 @@ impl ControllerCore {
         self.drained_by_stop.store(is_drained, Ordering::SeqCst);
     }
 
+    /// Records whether the owner drains the queue, which the begin of the stop could only foresee.
+    pub(super) fn note_drain(&self, is_drained: bool) {
+        self.drained_by_stop.store(is_drained, Ordering::SeqCst);
+    }
+
     /// Returns whether the present stop drains the queue.
     pub(crate) fn is_drained_by_stop(&self) -> bool {
         self.drained_by_stop.load(Ordering::SeqCst)
@@ -288,6 +293,10 @@ impl ControllerCore {
 
     /// Enqueues a key for the given lanes, and otherwise according to a request.
     pub(crate) fn enqueue_for(&self, lanes: Due, key: &ObjectKey, request: &Enqueue) {
+        // A delay that overflows the clock means never.
+        if !request.rate_limited && Instant::now().checked_add(request.after).is_none() {
+            return;
+        }
         let caller = current::caller();
         let cause = self.cause(request, caller.as_ref());
         tracing::trace!(target: "lariat::queue", kind = %self.gvk(), %key, %cause, after = ?request.after, "queued");
@@ -483,14 +492,12 @@ impl ControllerCore {
     ///
     /// These are the ready keys, those in processing, and those that wait at the limit of a handler.
     pub(crate) fn left_by_stop(&self) -> usize {
-        let stats = self.queue.stats();
-        if !self.is_drained_by_stop() {
-            return stats.processing;
-        }
-        let lanes = self.lanes.list();
-        let waits = lanes.iter().map(|lane| self.queue.waits(lane.id()));
-        let at_limit = waits.filter(|waits| !waits.is_paused && !waits.awaits_caches);
-        stats.depth() + stats.processing + at_limit.map(|waits| waits.keys).sum::<usize>()
+        let due = if self.is_drained_by_stop() {
+            self.queue.due()
+        } else {
+            0
+        };
+        due + self.queue.stats().processing
     }
 
     /// Returns how many keys only wait for handlers.

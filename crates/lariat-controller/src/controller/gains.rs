@@ -17,21 +17,24 @@ impl ControllerCore {
         self.enqueue_gained(opened, &gain);
     }
 
-    /// Enqueues the objects that the share has gained, like those of an initial list.
+    /// Enqueues the objects that the share has gained, for all handlers.
+    ///
+    /// Predicates are not asked: the former member may have had to call a handler for an earlier change, a related
+    /// object or a retry.
     fn enqueue_gained(&self, opened: &Opened, gain: &Gain) {
         let lanes = self.lanes().list();
+        if lanes.is_empty() {
+            return;
+        }
         let snapshot = opened.informer().store().snapshot();
         let gained = snapshot.iter().filter(|object| gain.holds(object));
         add_in_pieces(
             self.queue(),
-            gained.filter_map(|object| {
+            gained.map(|object| {
                 let change = Feed::initial(object);
-                let (due, priority) = lanes.due(&change);
-                let add = Add::now()
-                    .lanes(due.clone())
-                    .priority(priority)
-                    .payload(change.cause().into());
-                (!due.is_empty()).then(|| (object.key().clone(), add))
+                let (_, priority) = lanes.due(&change);
+                let add = Add::now().priority(priority);
+                (object.key().clone(), add.payload(change.cause().into()))
             }),
         );
     }

@@ -281,8 +281,8 @@ impl Owner {
 
     /// Replaces a worker that panicked, and logs the panic.
     ///
-    /// Panics of handlers are caught by the guard of a call. A bug in this crate gets here, or a panic while a handler's
-    /// future is dropped. Neither may leave the kind without workers.
+    /// Panics of handlers are caught by the guard of a call. A bug in this crate gets here, or a panic while a
+    /// handler's future is dropped. Neither may leave the kind without workers.
     fn replace_dead(&mut self, ended: &Result<(), JoinError>, opened: &Arc<Opened>) {
         if self.has_panicked(ended)
             && let Some(place) = self.crew.join()
@@ -302,6 +302,7 @@ impl Owner {
 
     /// Waits until the workers have drained the queue.
     async fn drain(&mut self, opened: Option<&Arc<Opened>>) {
+        self.core.note_drain(opened.is_some());
         // The streams end before the drain: a call may wait until its stream does.
         self.end_sources();
         let core = Arc::clone(&self.core);

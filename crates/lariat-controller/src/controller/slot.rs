@@ -238,7 +238,8 @@ impl Slot {
         let opened = self.open();
         // Another task may have opened the kind just now, and have joined no relation yet.
         self.join_relations(&opened);
-        core.sweep();
+        // Dropped last: the drop of a handler runs user code, which may panic.
+        let swept = core.sweep();
         // The handler must not be called before the caches of its relations are synced. Its keys wait from the moment
         // at which a worker can see the lane. (A start waits for all related caches anyway; this is for handlers that
         // are registered while the controller runs.)
@@ -249,6 +250,7 @@ impl Slot {
         // After the lane is in the list: a change before that is not published to it, but is in the store by now, so
         // the replay covers it.
         core.replay_for(&opened, &lane);
+        drop(swept);
         lane
     }
 

@@ -184,6 +184,9 @@ impl EndedCall<'_> {
         } else {
             Some(self.retry_in(&failure))
         };
+        // A delay that overflows the clock means never.
+        let again_in = again_in.filter(|after| Instant::now().checked_add(*after).is_some());
+        let is_final = is_final || again_in.is_none();
         // Without an object there is nothing to give up: a deleted object does not change any more.
         let given_up = again_in.is_none().then(self.newest).flatten();
         self.ended.given_up = given_up.map(|object| object.uid().clone());
@@ -256,19 +259,18 @@ impl EndedCall<'_> {
 
 /// Returns the verdict on a success: done, or again if a delay is given.
 fn requeued(lane: &Lane, after: Option<Duration>, priority: Option<Priority>) -> Verdict<Payload> {
-    let Some(after) = after else {
+    // A delay that overflows the clock means never.
+    let due = after.and_then(|after| Some((after, Instant::now().checked_add(after)?)));
+    let Some((after, due)) = due else {
         return Verdict::Done;
     };
-    // A delay that overflows the clock means never, so it is no cause of a run.
-    let payload = Instant::now().checked_add(after).map(|due| {
-        Payload::from(Cause::Requeued {
-            handler: Arc::clone(lane.name()),
-            due: due.into_std(),
-        })
+    let payload = Payload::from(Cause::Requeued {
+        handler: Arc::clone(lane.name()),
+        due: due.into_std(),
     });
     Verdict::Again {
         after,
         priority,
-        payload: payload.unwrap_or_default(),
+        payload,
     }
 }

@@ -61,7 +61,8 @@ impl SharedControllerFactory {
     /// - [`NotSynced`](StartError::NotSynced): a cache did not sync in time. Everything is stopped again; the error
     ///   names the kinds and their errors.
     /// - [`Stopped`](StartError::Stopped): [`stop`](Self::stop) was called before the caches were synced.
-    /// - [`Lease`](StartError::Lease): the lease is misconfigured.
+    /// - [`Lease`](StartError::Lease): the lease is misconfigured, or was lost before the caches were synced. Everything
+    ///   is stopped again.
     ///
     /// # Panics
     ///
@@ -87,7 +88,16 @@ impl SharedControllerFactory {
         };
         let caches = &self.core.caches;
         let filled = caches.wait_for_sync(self.core.options.sync_timeout);
-        match stopped.run_until_cancelled(filled).await {
+        let filled = tokio::select! {
+            biased;
+            filled = stopped.run_until_cancelled(filled) => filled,
+            // A process that waited on would neither handle the kinds that are synced nor stand by.
+            reason = self.lease_lost() => {
+                let _ = self.stop_if(|| !stopped.is_cancelled()).await;
+                return Err(StartError::Lease(reason));
+            }
+        };
+        match filled {
             None => Err(StartError::Stopped),
             Some(Ok(())) => {
                 // It has no receiver without a ring.
@@ -188,7 +198,10 @@ impl SharedControllerFactory {
             biased;
             // Polled first, so that a signal handler is installed by the first poll, before any handler is called.
             _ = &mut shutdown => return Ok(self.stop().await?),
-            started = self.start(workers) => started?,
+            started = self.start(workers) => match started {
+                Err(StartError::Lease(reason @ LeaseError::Lost { .. })) => return Err(RunError::Lost(reason)),
+                started => started?,
+            },
         }
         self.run_until(shutdown).await
     }
@@ -246,8 +259,8 @@ impl SharedControllerFactory {
     /// The grace period bounds the wait for calls. A cache that is [saved for the next
     /// start](lariat_cache::CacheFactoryBuilder::warm_restart) may take longer, up to ten seconds if the API server
     /// does not answer. A [lease](crate::FactoryBuilder::leader_election) is released when all calls have ended,
-    /// without waiting for that; the release takes up to ten seconds if the API server does not answer. If calls were dropped, it is not released but expires, since a request that such a
-    /// call has sent may still arrive.
+    /// without waiting for that; the release takes up to ten seconds if the API server does not answer. If calls were
+    /// dropped, it is not released but expires, since a request that such a call has sent may still arrive.
     ///
     /// A handler that awaits the stop of its own factory waits for itself until the grace period is over, and is
     /// dropped. Spawn the stop on a task of its own, or resolve the `shutdown` of [`run`](Self::run).

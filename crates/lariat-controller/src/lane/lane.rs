@@ -208,6 +208,10 @@ impl Lane {
         if matches!(change, Change::Resynced { .. }) && self.resync() != Resync::OfKind {
             return false;
         }
+        // A restored state may have the generation and the labels of another one.
+        if change.is_rewound() {
+            return true;
+        }
         let predicate = self.options.predicate.as_ref();
         let also = self.options.also.as_ref();
         predicate.is_none_or(|predicate| predicate.wants(change))

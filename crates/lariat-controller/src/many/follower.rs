@@ -1,6 +1,7 @@
 //! Follows the kinds that an API server serves, and registers a handler for those that a predicate selects.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -166,7 +167,7 @@ impl Follower {
         let factory = self.factory.upgrade()?;
         // The predicate is the user's, so it is called before anything is locked.
         let kinds = served_kinds.kinds.iter();
-        let wanted: Vec<&ResourceKind> = kinds.filter(|kind| (self.wanted)(kind)).collect();
+        let wanted: Vec<&ResourceKind> = kinds.filter(|kind| self.wants(kind)).collect();
         for kind in &wanted {
             self.add(&factory, kind);
         }
@@ -174,6 +175,15 @@ impl Follower {
         // Running calls are not awaited: a handler that hangs must not keep us from following other kinds.
         gone.iter().for_each(Followed::remove);
         Some(!lingers && served_kinds.unavailable.is_empty())
+    }
+
+    /// Returns whether the predicate selects a kind. A kind about which it panics stays as it is.
+    fn wants(&self, kind: &ResourceKind) -> bool {
+        let asked = catch_unwind(AssertUnwindSafe(|| (self.wanted)(kind)));
+        asked.unwrap_or_else(|_| {
+            tracing::error!(kind = %kind.gvk(), "predicate of kinds panicked; the kind stays as it is");
+            self.kinds.lock().contains_key(kind.gvk())
+        })
     }
 
     /// Registers the handler for a kind, unless it is registered there.

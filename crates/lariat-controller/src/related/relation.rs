@@ -177,7 +177,8 @@ impl<V: View> Relation<V> {
 
     /// Returns whether keys are enqueued for a change.
     pub(super) fn wants(&self, change: &Change) -> bool {
-        self.only.as_ref().is_none_or(|only| only.wants(change))
+        // A restored state may have the generation and the labels of another one.
+        change.is_rewound() || self.only.as_ref().is_none_or(|only| only.wants(change))
     }
 
     /// Returns whether the keys come from owner references.

@@ -6,7 +6,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use lariat_cluster::faults::{Action, Rule};
 use lariat_controller::{
     Context, ControllerOptions, FactoryBuilder, HandlerOptions, HandlerResult, Outcome, RunError,
     SharedControllerFactory, StartError,
@@ -15,7 +16,7 @@ use lariat_core::Gvk;
 use lariat_lease::{LeadershipState, Lease};
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::bench::{Bench, Calls, SECOND, recorder};
@@ -45,6 +46,39 @@ async fn only_the_leader_calls_handlers_and_the_next_one_starts_with_all_objects
     assert_eq!(two.calls.len(), 3);
     assert!(two.calls.last().at - began < SECOND / 100);
     assert!(two.leads());
+}
+
+#[tokio::test(start_paused = true)]
+async fn lease_that_is_lost_while_a_start_waits_for_a_cache_ends_the_run() {
+    let bench = Bench::new().await;
+    let never = Rule::new(Action::NoAnswer).resource("secrets");
+    bench.cluster.faults().add(never);
+    let factory = elected(&bench.cluster, "one")
+        .sync_timeout(Duration::MAX)
+        .build();
+    let secrets = factory.for_object::<Secret>();
+    let (_, handler) = recorder(|_| async { Ok(Outcome::done()) });
+    let config_maps = factory.for_object::<ConfigMap>();
+    drop(
+        config_maps
+            .register_handler("log", handler)
+            .expect("registered"),
+    );
+    let handler = |_: Context<Secret>| async { Ok(Outcome::done()) };
+    drop(
+        secrets
+            .register_handler("log", handler)
+            .expect("registered"),
+    );
+    let mut run = JoinSet::new();
+    let running = factory.clone();
+    run.spawn(async move { running.run(2, std::future::pending::<()>()).await });
+    let leadership = factory.leadership().expect("it takes part");
+    assert!(leadership.acquired().await);
+    bench.cluster.faults().block_leases("one");
+    let ended = timeout(60 * SECOND, run.join_next()).await;
+    let ended = ended.expect("it does not wait for Secrets").expect("a run");
+    assert!(matches!(ended, Ok(Err(RunError::Lost(_)))), "{ended:?}");
 }
 
 /// They wait for the next start.

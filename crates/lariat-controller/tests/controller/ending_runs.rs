@@ -175,6 +175,9 @@ async fn runs_do_not_overlap_when_a_call_blocks_across_a_dropped_stop() {
     };
     let (started, ()) = tokio::join!(start, release);
     started.unwrap();
+    while bench.status().workers.is_none() {
+        time::sleep(Duration::from_millis(1)).await;
+    }
     assert_eq!(bench.status().workers, Some(1));
     bench.create("after").await;
     let seen = async {

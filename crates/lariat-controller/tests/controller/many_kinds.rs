@@ -493,3 +493,23 @@ async fn kinds_subscriber_reads_kinds_while_one_is_added() {
     let registration = registration.lock().take().expect("it is there");
     registration.deregister().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn predicate_that_panics_for_one_kind_keeps_no_other_out() {
+    let bench = Bench::new().await;
+    let seen = Seen::default();
+    let ours = bench.factory.for_all_kinds(|kind| {
+        assert_ne!(kind.gvk().kind(), "Odd");
+        kind.gvk().group() == "demo.dev"
+    });
+    let registered = ours.view().register_handler("audit", seen.handler());
+    let registration = registered.expect("the name is free");
+    bench.start().await;
+    define(&bench, "Odd").await;
+    time::sleep(5 * SECOND).await;
+    define(&bench, "Later").await;
+    time::sleep(600 * SECOND).await;
+    let kinds = registration.kinds();
+    let kinds: Vec<&str> = kinds.iter().map(|kind| kind.kind()).collect();
+    assert_eq!(kinds, ["Later"]);
+}

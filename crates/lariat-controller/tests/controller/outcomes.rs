@@ -259,3 +259,23 @@ async fn an_error_can_be_made_terminal_afterwards() {
     assert_eq!(calls.len(), 1);
     assert_eq!(bench.status().handlers[0].ended(CallOutcome::Terminal), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn delay_that_means_never_leaves_no_key_and_hides_no_failure() {
+    let bench = Bench::new().await;
+    bench.on("log", |call| async move {
+        match call.value.as_deref() {
+            Some("bad") => Err(HandlerError::terminal("it is wrong")),
+            _ => Ok(Outcome::requeue_after(Duration::MAX)),
+        }
+    });
+    bench.start().await;
+    for number in 0..10 {
+        bench.create(&format!("o{number}")).await;
+    }
+    settle().await;
+    assert_eq!(bench.status().queue.delayed, 0);
+    bench.change("o1", "bad").await;
+    settle().await;
+    assert_eq!(bench.status().handlers[0].given_up, 1);
+}

@@ -7,8 +7,8 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use lariat_cache::{KindOptions, Storage};
 use lariat_cluster::faults::{Action, After, Rule};
 use lariat_controller::{
-    Context, ControllerOptions, Enqueue, FactoryBuilder, HandlerError, Outcome, RunError,
-    SharedControllerFactory,
+    Context, ControllerOptions, Enqueue, FactoryBuilder, HandlerError, HandlerOptions, Outcome,
+    Predicate, RunError, SharedControllerFactory,
 };
 use lariat_core::{Gvk, ObjectKey};
 use lariat_lease::{Lease, ShardKey, Sharding};
@@ -16,8 +16,8 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::bench::{Bench, SECOND, recorder};
-use crate::sharding_bench::{Ledger, Program, WORKERS, Work, client, create_many};
+use crate::bench::{Bench, Calls, SECOND, recorder};
+use crate::sharding_bench::{Ledger, Program, Replica, WORKERS, Work, client, create_many};
 
 #[tokio::test(start_paused = true)]
 async fn three_replicas_handle_each_object_once() {
@@ -183,14 +183,8 @@ async fn an_object_is_handled_where_its_controller_is() {
 
 /// Fetched content had another controlling owner than the metadata by which its key was admitted, and two replicas
 /// processed it at the same time.
-#[tokio::test(start_paused = true)]
-async fn content_that_is_fetched_is_handled_where_its_controller_is() {
-    let bench = Bench::new().await;
-    create_many(&bench, 30).await;
-    let program = Program::new(&bench.cluster);
-    silence_watches_of_one(&bench);
-    let replicas = ["one", "two"].map(|name| program.start_with(name, on_demand));
-    sleep(7 * SECOND).await;
+/// Returns a ConfigMap of the first replica, and an Order of the second one.
+fn key_of_one_with_owner_of_two(replicas: &[Replica; 2]) -> (ObjectKey, ObjectKey) {
     let [one, two] = replicas.each_ref().map(|it| {
         let shards = it.factory.shards().expect("it is in a ring");
         shards.share()
@@ -204,7 +198,18 @@ async fn content_that_is_fetched_is_handled_where_its_controller_is() {
         .clone()
         .find(|key| two.holds(ShardKey::of_key(&orders, key)));
     let key = keys.find(|key| one.holds(ShardKey::of_key(&config_maps, key)));
-    let (key, owner) = (key.expect("there is one"), owner.expect("there is one"));
+    (key.expect("there is one"), owner.expect("there is one"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn content_that_is_fetched_is_handled_where_its_controller_is() {
+    let bench = Bench::new().await;
+    create_many(&bench, 30).await;
+    let program = Program::new(&bench.cluster);
+    silence_watches_of_one(&bench);
+    let replicas = ["one", "two"].map(|name| program.start_with(name, on_demand));
+    sleep(7 * SECOND).await;
+    let (key, owner) = key_of_one_with_owner_of_two(&replicas);
     program.ledger.clear();
     bench.cluster.journal().clear();
     replicas[0].config_maps.enqueue(&key);
@@ -220,6 +225,38 @@ async fn content_that_is_fetched_is_handled_where_its_controller_is() {
     let fetched = fetched.resource("configmaps").name(key.name());
     assert_eq!(fetched.count(), 2, "it was admitted both times");
     assert_eq!(program.ledger.holders(), BTreeMap::from([(key, "two")]));
+}
+
+/// The owner is metadata, so the predicate of the other member says nothing about the change.
+#[tokio::test(start_paused = true)]
+async fn key_that_moves_with_its_owner_is_handled_whatever_the_predicate_says() {
+    let bench = Bench::new().await;
+    create_many(&bench, 30).await;
+    let program = Program::new(&bench.cluster);
+    let replicas = program.started(["one", "two"]).await;
+    let calls = replicas.each_ref().map(|replica| {
+        let (calls, handler) = recorder(|_| async { Ok(Outcome::requeue_after(60 * SECOND)) });
+        let options = HandlerOptions::default().only(Predicate::labels_changed());
+        let registered = replica
+            .config_maps
+            .register_handler("picky", options.handler(handler));
+        drop(registered.expect("the name is free"));
+        calls
+    });
+    let (key, owner) = key_of_one_with_owner_of_two(&replicas);
+    sleep(SECOND).await;
+    let of = |calls: &Calls| {
+        calls
+            .names()
+            .iter()
+            .filter(|name| *name == key.name())
+            .count()
+    };
+    let before = [of(&calls[0]), of(&calls[1])];
+    bench.apply(controlled(key.name(), owner.name())).await;
+    sleep(90 * SECOND).await;
+    assert_eq!(of(&calls[0]), before[0], "the key has moved");
+    assert!(of(&calls[1]) > before[1], "and is handled where it is now");
 }
 
 /// A call for fetched content had the permission for the owner in the cached metadata, so that the key of the owner in

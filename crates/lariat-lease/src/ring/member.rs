@@ -178,7 +178,8 @@ impl RingMember {
                 None => {
                     // Ended before the release, so that nothing acts as a member after others have taken its keys.
                     self.end();
-                    if self.membership.config.lease.releases {
+                    // A write of a call that was dropped for a hand-over may still arrive. Then the lease expires.
+                    if self.membership.config.lease.releases && !term.awaits_writes() {
                         term.release().await;
                     }
                     return Ok(());

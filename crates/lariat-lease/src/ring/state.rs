@@ -291,6 +291,11 @@ impl MemberState {
         })
     }
 
+    /// Returns whether writes of dropped calls may still arrive.
+    pub(super) fn awaits_writes(&self, now: Instant) -> bool {
+        self.waits_until().is_some_and(|until| until > now)
+    }
+
     /// Returns until when writes of dropped calls may arrive.
     ///
     /// `None` if no calls were dropped.

@@ -115,6 +115,11 @@ impl<'a> Term<'a> {
         }
     }
 
+    /// Returns whether writes of dropped calls may still arrive.
+    pub(super) fn awaits_writes(&self) -> bool {
+        self.state.awaits_writes(Instant::now())
+    }
+
     /// Releases the lease; all calls must have ended.
     pub(super) async fn release(&mut self) {
         self.lease.release().await;

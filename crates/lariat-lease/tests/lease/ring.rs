@@ -374,3 +374,23 @@ async fn a_slow_take_away_costs_no_membership() {
     }
     settled(&[&one, &three], 10 * SECOND).await;
 }
+
+/// A write that such a call has sent may still arrive.
+#[tokio::test(start_paused = true)]
+async fn a_member_that_stops_keeps_the_margin_for_calls_that_were_dropped() {
+    let bench = Bench::new().await;
+    let mut one = bench.member_with("one", |ring| ring.drain_timeout(7 * SECOND));
+    assert!(one.membership.acquired().await);
+    let mut slow = JoinSet::new();
+    for call in (0..KEYS).filter_map(|number| one.shards.enter(key(number))) {
+        slow.spawn(async move { call.revoked().await });
+    }
+    let began = Instant::now();
+    let two = bench.member("two");
+    let revoked = slow.join_next().await.expect("there are calls");
+    revoked.expect("it ends");
+    slow.shutdown().await;
+    one.stop().await.expect("it was a member");
+    assert!(two.membership.acquired().await);
+    assert!(began.elapsed() >= 12 * SECOND, "{:?}", began.elapsed());
+}

@@ -98,6 +98,12 @@ impl Siblings {
         self.sets.insert(set.to_owned(), apply);
     }
 
+    /// Forgets the sets of a reconciler that has ended.
+    pub(super) fn forget(&mut self, reconciler: &str) {
+        self.sets
+            .retain(|_, known| *known.by.reconciler != *reconciler);
+    }
+
     /// Returns whether a sibling set wants an object at the same time as the caller.
     ///
     /// An earlier call of the same reconciler says nothing: the set may be applied later in this one.

@@ -66,8 +66,8 @@ impl<K: View> Finalizer<K> {
 
     /// Accepts the changes that a reconciler with the finalizer must not miss.
     ///
-    /// These are the first change with a deletion timestamp, and the first sight of an object that has one. The
-    /// reconciler's own predicates must not filter them out.
+    /// These are the first change with a deletion timestamp, the first sight of an object that has one, and the loss of
+    /// the finalizer by another client or a restored backup. The reconciler's own predicates must not filter them out.
     pub(super) fn needed(&self) -> Predicate {
         let finalizer = self.clone();
         Predicate::new(move |change| match change {
@@ -75,7 +75,8 @@ impl<K: View> Finalizer<K> {
                 // A changed uid means that the deletion of the old object was missed, and this is the first sight of
                 // the new one.
                 let begins = !old.is_deleting() || old.uid() != new.uid();
-                begins && new.is_deleting() && finalizer.is_on(new)
+                let is_lost = !new.is_deleting() && finalizer.is_on(old) && !finalizer.is_on(new);
+                is_lost || begins && new.is_deleting() && finalizer.is_on(new)
             }
             Change::Added { object, .. } => object.is_deleting() && finalizer.is_on(object),
             _ => false,

@@ -23,6 +23,7 @@ pub(super) struct Claims {
     operator: Arc<OperatorState>,
     number: u64,
     gvk: Gvk,
+    name: Arc<str>,
     claims: Vec<Claim>,
     /// The relations; `None` once everything is released.
     related: Mutex<Option<Vec<Related>>>,
@@ -43,6 +44,7 @@ impl Claims {
             operator: Arc::clone(operator),
             number: RECONCILERS.fetch_add(1, Ordering::Relaxed),
             gvk: gvk.clone(),
+            name: name.into(),
             claims,
             related: Mutex::new(Some(Vec::new())),
         }))
@@ -85,6 +87,6 @@ impl Claims {
         operator.needs.remove(self.number);
         operator.feature::<Reconcilers>().remove(self.number);
         operator.claimed.release(&self.gvk, &self.claims);
-        sets::end(operator, &self.gvk);
+        sets::end(operator, &self.gvk, &self.name);
     }
 }

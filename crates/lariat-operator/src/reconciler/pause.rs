@@ -37,9 +37,7 @@ impl Pause {
     pub(super) fn needed(&self) -> Predicate {
         let pause = self.clone();
         Predicate::new(move |change| match change {
-            Change::Updated { old, new } => {
-                old.version() != new.version() && pause.pauses(old) != pause.pauses(new)
-            }
+            Change::Updated { old, new } => pause.pauses(old) != pause.pauses(new),
             _ => false,
         })
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use lariat_cache::{CachedObject, View};
+use lariat_cache::{CachedObject, Store, View};
 use lariat_controller::{
     Context, Enqueue, HandlerError, HandlerOptions, HandlerResult, Outcome, Predicate,
     RegisterError, Registration, Resync, SharedController,
@@ -68,6 +68,9 @@ pub struct Poll<K, T> {
 
 /// A function of the user that polls, with its type erased.
 type PollFn<K, T> = dyn Fn(Arc<K>) -> BoxFuture<'static, Result<T, HandlerError>> + Send + Sync;
+
+/// The number of values from which those of deleted objects are looked for.
+const CLEAR_AT: usize = 64;
 
 /// The last values of a polling source; clones share them.
 pub struct Polled<T>(Arc<Mutex<HashMap<ObjectKey, Last<T>>>>);
@@ -186,6 +189,7 @@ impl<K: View, T: PartialEq + Send + Sync + 'static> Source<K, T> {
             self.values.forget(cx.key());
             return Ok(Outcome::done());
         };
+        self.values.forget_deleted(cx.cache().store());
         // A value that was polled for a deleted object of the same name says nothing about this one.
         self.values.forget_others(cx.key(), raw.uid());
         let value = match (self.poll)(object).await {
@@ -214,6 +218,23 @@ impl<T> Polled<T> {
     pub fn get(&self, key: &ObjectKey) -> Option<Arc<T>> {
         let values = self.0.lock();
         values.get(key).map(|last| Arc::clone(&last.value))
+    }
+
+    /// Forgets values of objects that are not cached, if there are many.
+    ///
+    /// A key that moves to another replica is not called here for its deletion.
+    fn forget_deleted(&self, cached: &Store) {
+        let mut values = self.0.lock();
+        if values.len() < CLEAR_AT || values.len() <= 2 * cached.len() {
+            return;
+        }
+        let is_deleted = |key: &ObjectKey, last: &mut Last<T>| {
+            let known = cached.get(key);
+            known.is_none_or(|known| *known.uid() != last.uid)
+        };
+        let forgotten: Vec<_> = values.extract_if(is_deleted).collect();
+        drop(values);
+        drop(forgotten);
     }
 
     /// Forgets the value of another object that had the name before.

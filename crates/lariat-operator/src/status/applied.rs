@@ -24,30 +24,34 @@ pub(crate) struct Applied(Mutex<HashMap<Uid, Vec<Last>>>);
 struct Last {
     handler: Box<str>,
     fields: u64,
+    /// The hash of the whole status after it.
+    status: u64,
 }
 
 impl Applied {
     /// Returns whether a reconciler has applied to an object since the process started.
     pub(super) fn has(&self, uid: &Uid, handler: &str) -> bool {
-        self.fields(uid, handler).is_some()
+        self.last(uid, handler).is_some()
     }
 
-    /// Returns whether the last apply of a reconciler had exactly these fields.
-    pub(super) fn is_last(&self, uid: &Uid, handler: &str, fields: &Value) -> bool {
-        self.fields(uid, handler) == Some(hash(fields))
+    /// Returns whether a reconciler last applied exactly these fields, and the status has not changed since.
+    ///
+    /// A change may be the apply of another replica under the same field manager, whose fields have to be removed.
+    pub(super) fn is_last(&self, uid: &Uid, handler: &str, fields: &Value, status: &Value) -> bool {
+        self.last(uid, handler) == Some((hash(fields), hash(status)))
     }
 
-    fn fields(&self, uid: &Uid, handler: &str) -> Option<u64> {
+    fn last(&self, uid: &Uid, handler: &str) -> Option<(u64, u64)> {
         let all = self.0.lock();
         let last = all
             .get(uid)?
             .iter()
             .find(|last| *last.handler == *handler)?;
-        Some(last.fields)
+        Some((last.fields, last.status))
     }
 
-    pub(super) fn remember(&self, uid: &Uid, handler: &str, fields: &Value) {
-        let fields = hash(fields);
+    pub(super) fn remember(&self, uid: &Uid, handler: &str, fields: &Value, status: &Value) {
+        let (fields, status) = (hash(fields), hash(status));
         let mut all = self.0.lock();
         if all.len() >= MOST {
             // Clearing everything needs no order of use, and costs one more apply for each object.
@@ -55,10 +59,11 @@ impl Applied {
         }
         let of_object = all.entry(uid.clone()).or_default();
         match of_object.iter_mut().find(|last| *last.handler == *handler) {
-            Some(last) => last.fields = fields,
+            Some(last) => (last.fields, last.status) = (fields, status),
             None => of_object.push(Last {
                 handler: handler.into(),
                 fields,
+                status,
             }),
         }
     }

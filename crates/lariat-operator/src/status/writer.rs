@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::applied::Applied;
 use super::condition::ConditionUpdate;
 use super::decisions::{Decisions, PendingCondition};
-use super::diff::{changed, contains, merge_patch, without_nulls};
+use super::diff::{changed, merge_patch, without_nulls};
 use super::error::StatusError;
 use super::listed::{self, Reported, Settled};
 use crate::clock;
@@ -96,8 +96,9 @@ impl<K: View> StatusWriter<K> {
     /// reconciler or program is a [conflict](StatusError::is_conflict). Fields that an earlier release applied under
     /// the operator's name alone are released when the reconciler first applies.
     ///
-    /// **Requests.** No request is sent if the last apply of this process had the same fields, and all of them have
-    /// their values. So the first apply of a process is always sent, and so is one with a list to which others add.
+    /// **Requests.** No request is sent if the last apply of this process had the same fields, and the status has not
+    /// changed since. So the first apply of a process is always sent, and one after each change of the status by others:
+    /// another replica may have applied more under the same field manager.
     ///
     /// Write a field in one way only: a field that was merged is not removed when it is no longer applied.
     pub fn by_apply(self) -> Self {
@@ -351,9 +352,7 @@ impl<K: View> StatusWriter<K> {
             .change(|state| {
                 let now = status_of(state);
                 let status = settle(&now);
-                // Both are needed: with equal values a field may still have to be removed, and after an equal apply
-                // another client may have changed a value.
-                if contains(&now, &status) && applied.is_last(state.uid(), handler, wanted) {
+                if applied.is_last(state.uid(), handler, wanted, &now) {
                     return Ok(None);
                 }
                 let mut fields = identity_of(self.cx.gvk(), self.cx.key());
@@ -366,7 +365,7 @@ impl<K: View> StatusWriter<K> {
                 Ok(Some(attempt.by_force(force).migrating(is_first)))
             })
             .await?;
-        applied.remember(uid, handler, wanted);
+        applied.remember(uid, handler, wanted, &status_of(&self.cx.newest()));
         Ok(written)
     }
 

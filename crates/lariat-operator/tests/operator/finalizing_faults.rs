@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use kube::api::{Patch, PatchParams, PostParams};
 use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
-use lariat_controller::{HandlerOptions, HandlerResult, Outcome, SharedControllerFactory};
+use lariat_controller::{
+    HandlerOptions, HandlerResult, Outcome, Predicate, SharedControllerFactory,
+};
 use lariat_lease::Lease;
 use lariat_operator::{Finalizer, Operator, Reconcile, Reconciler};
 use serde::Deserialize;
@@ -393,4 +395,57 @@ async fn an_object_that_is_brought_back_to_life_during_its_cleanup_keeps_the_fin
     bench.delete("a").await;
     time::sleep(60 * SECOND).await;
     assert_eq!(has_ours(&bench).await, None);
+}
+
+/// By another client, or by a backup from before it was added.
+#[tokio::test(start_paused = true)]
+async fn finalizer_that_was_taken_off_is_added_again_whatever_the_predicate() {
+    for is_restored in [false, true] {
+        let bench = Bench::new().await;
+        bench.create("a", 1).await;
+        let backup = bench.cluster.snapshot();
+        let (reconciler, calls) = counted(&bench.operator, &bench);
+        let options = HandlerOptions::default().only(Predicate::generation_changed());
+        let registered = reconciler.options(options).register(done);
+        drop(registered.expect("the name is free"));
+        bench.start().await;
+        settle().await;
+        assert_eq!(has_ours(&bench).await, Some(true));
+        if is_restored {
+            bench.cluster.rewind_to(&backup).await.expect("restored");
+        } else {
+            let nothing = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+            let params = PatchParams::default();
+            let patched = bench.api.patch("a", &params, &nothing);
+            patched.await.expect("patched");
+        }
+        time::sleep(120 * SECOND).await;
+        assert_eq!(has_ours(&bench).await, Some(true), "{is_restored}");
+        bench.delete("a").await;
+        settle().await;
+        assert_eq!((has_ours(&bench).await, count(&calls)), (None, 1));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn restored_state_is_reconciled_whatever_the_predicate() {
+    let bench = Bench::new().await;
+    bench.create("a", 1).await;
+    let backup = bench.cluster.snapshot();
+    let options = HandlerOptions::default().only(Predicate::generation_changed());
+    let reconciler = bench.operator.reconciler("sizes", &bench.widgets);
+    let registered = reconciler
+        .options(options)
+        .register(|cx: Reconcile<Widget>| async move {
+            cx.set_status(&json!({"size": cx.object().spec.size}))
+                .await?;
+            Ok(Outcome::done())
+        });
+    drop(registered.expect("the name is free"));
+    bench.start().await;
+    settle().await;
+    bench.cluster.rewind_to(&backup).await.expect("restored");
+    time::sleep(120 * SECOND).await;
+    let status = bench.get("a").await.expect("it exists").status;
+    assert_eq!(status.and_then(|status| status.size), Some(1));
 }

@@ -55,7 +55,8 @@ async fn an_attempt_that_sets_the_reported_condition_and_fails_waits_for_its_bac
         (Way::Condition, 1),
         (Way::Set, 2),
         (Way::Update, 2),
-        (Way::Apply, 2),
+        // And once more, because the report of the failure is in the status.
+        (Way::Apply, 3),
     ] {
         let bench = Bench::new().await;
         let (calls, fails) = (

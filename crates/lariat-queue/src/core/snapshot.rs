@@ -59,21 +59,38 @@ impl<K: Eq + Hash + Clone, P: Payload> QueueCore<K, P> {
     /// that wait for anything else.
     #[must_use]
     pub fn due_keys(&self) -> Vec<K> {
+        let at_limits = self.at_limits();
+        let keys = at_limits.map(|slot| self.entries[slot].key.clone());
+        self.ready_keys().into_iter().chain(keys).collect()
+    }
+
+    /// Returns the number of [`due_keys`](Self::due_keys).
+    #[must_use]
+    pub fn due(&self) -> usize {
+        self.ready.len() + self.at_limits().count()
+    }
+
+    /// Iterates over the slots of the keys that wait at a limit, and are not ready or processed, each once.
+    fn at_limits(&self) -> impl Iterator<Item = u32> {
         let limited = |gate: &&Gate| gate.waits_for() == Some(WaitsFor::Limit);
-        let in_line = self.gates.iter().filter(limited).flat_map(|gate| {
+        self.gates.iter().filter(limited).flat_map(move |gate| {
+            let is_limited = move |lane| {
+                let mut limits = self.gates.iter().filter(limited);
+                limits.any(|limit| limit.lane == lane)
+            };
+            // A key that waits at several limits is listed with the first. One that a drain defers has its turn there
+            // too.
+            let is_first = move |slot: &u32| {
+                let entry = &self.entries[*slot].value;
+                let first = entry.waiting().iter().find(|each| is_limited(each.lane));
+                matches!(entry.phase, Phase::Waiting | Phase::Deferred)
+                    && first.is_some_and(|first| first.lane == gate.lane)
+            };
             let line = gate
                 .line
                 .in_order(in_line(&self.entries, gate.lane), usize::MAX);
-            // A key that waits for several lanes is listed with the first.
-            let is_first = |slot: &u32| {
-                let entry = &self.entries[*slot].value;
-                let first = entry.waiting().first();
-                entry.phase == Phase::Waiting && first.is_some_and(|first| first.lane == gate.lane)
-            };
-            line.filter(is_first).collect::<Vec<_>>()
-        });
-        let keys = in_line.map(|slot| self.entries[slot].key.clone());
-        self.ready_keys().into_iter().chain(keys).collect()
+            line.filter(is_first)
+        })
     }
 
     /// Iterates over the slots of the keys that only wait, each once.

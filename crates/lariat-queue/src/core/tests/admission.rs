@@ -655,3 +655,19 @@ fn due_keys_are_the_ready_ones_and_those_at_a_limit() {
     assert_eq!(bench.queue.due_keys(), ['b'], "d is paused");
     bench.done(&c);
 }
+
+#[test]
+fn due_keys_have_a_key_at_a_limit_whatever_else_it_waits_for() {
+    let mut bench = Bench::limited(1);
+    bench.add("ab");
+    bench.enter();
+    bench.queue.close(lane(2), WaitsFor::Resume);
+    let b = bench.get().expect("b is ready");
+    bench.admit(&b, 2);
+    bench.admit(&b, 1);
+    bench.done_with(&b, &[]);
+    assert_eq!(bench.queue.due_keys(), ['b']);
+    bench.queue.drain(bench.now);
+    bench.add_with('b', now_add().lanes(lane(3)));
+    assert_eq!((bench.queue.due_keys(), bench.queue.due()), (vec!['b'], 1));
+}
