@@ -73,9 +73,10 @@ pub enum Change {
 }
 
 impl Change {
-    /// Returns whether the new state is not later than the old one, as after a restore of the API server.
+    /// Returns whether the new state is not later than the old one.
     ///
-    /// Generations, labels and annotations say nothing then: another history may have given them to other states.
+    /// That is so after a restore of the API server from a backup. Generations, labels and annotations say nothing then:
+    /// another history may have given them to other states.
     #[must_use]
     pub fn is_rewound(&self) -> bool {
         let Self::Updated { old, new } = self else {
