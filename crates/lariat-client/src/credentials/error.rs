@@ -1,5 +1,6 @@
 //! The error of credentials, and the ways in which they are refused.
 
+use kube::client::AuthError;
 use lariat_core::describe;
 
 use crate::exec::ExecError;
@@ -15,7 +16,13 @@ pub(crate) enum CredentialError {
 
 impl From<kube::Error> for CredentialError {
     fn from(error: kube::Error) -> Self {
-        Self::Unusable(describe(&error))
+        Self::Unusable(match error {
+            // kube's text has the arguments and the output of the command of an auth-provider, which are secrets.
+            kube::Error::Auth(AuthError::AuthExecRun { .. }) => {
+                "the command of the auth-provider fails; kubectl knows none any more, use an exec plugin".to_owned()
+            }
+            error => describe(&error),
+        })
     }
 }
 

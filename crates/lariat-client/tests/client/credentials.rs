@@ -12,6 +12,7 @@ use kube::config::{ExecConfig, ExecInteractiveMode};
 use lariat_client::{ConnectError, CountedClient, Http2, from_config, separate};
 use lariat_core::describe;
 use parking_lot::Mutex;
+use serde_json::json;
 use tokio::time;
 
 use crate::server::{Answer, Server, Speech, whole};
@@ -602,6 +603,23 @@ async fn a_plugin_is_named_by_its_command_when_it_fails() {
         assert!(text.contains("https://127.0.0.1:1"), "{text}");
         assert!(text.contains(command) && text.contains(expected), "{text}");
     }
+}
+
+/// Its arguments and its output are secrets.
+#[tokio::test]
+async fn error_of_an_auth_provider_has_nothing_of_its_command() {
+    let folder = Folder::new("auth-provider");
+    let plugin = folder.plugin("echo hunter2; exit 1");
+    let mut config = kube::Config::new(http::Uri::from_static("https://127.0.0.1:1"));
+    let provider = json!({"name": "gcp", "config": {
+        "cmd-path": plugin.command, "cmd-args": "--secret hunter3", "token-key": "{.token}",
+    }});
+    let provider = serde_json::from_value(provider).expect("it is one");
+    config.auth_info.auth_provider = Some(provider);
+    let error = from_config(config, Http2::Negotiated).await.err();
+    let text = describe(&error.expect("it gives nothing"));
+    assert!(!text.contains("hunter"), "{text}");
+    assert!(text.contains("use an exec plugin"), "{text}");
 }
 
 #[tokio::test]
