@@ -510,6 +510,27 @@ async fn requests_use_the_old_token_while_a_plugin_renews_it() {
 }
 
 #[tokio::test]
+async fn plugin_that_is_running_is_not_started_again_when_requests_give_up() {
+    let (folder, guarded) = (Folder::new("given-up"), Guarded::start("first").await);
+    folder.token(
+        "first",
+        r#", "expirationTimestamp": "2020-01-01T00:00:00Z""#,
+    );
+    folder.write("go", "");
+    let plugin = folder.plugin(WAITS);
+    let client = guarded.client(|user| user.exec = Some(plugin)).await;
+    std::fs::remove_file(folder.path("go")).unwrap();
+    folder.token("first", "");
+    for _ in 0..3 {
+        let given_up = time::timeout(Duration::from_millis(300), write(&client)).await;
+        assert!(given_up.is_err(), "the plugin waits");
+    }
+    folder.write("go", "");
+    assert_eq!(write(&client).await, Ok(()));
+    assert_eq!(folder.lines("runs"), 2, "one at the beginning, and one");
+}
+
+#[tokio::test]
 async fn plugin_ends_although_its_child_keeps_the_output_open() {
     let (folder, guarded) = (Folder::new("plugin-child"), Guarded::start("first").await);
     folder.token("first", "");

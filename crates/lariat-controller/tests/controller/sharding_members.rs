@@ -1,18 +1,21 @@
 //! Members of a ring that fail, stop, lose their lease, or come while others do.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use k8s_openapi::api::core::v1::ConfigMap;
+use lariat_cache::Change;
 use lariat_cluster::faults::{Action, Rule};
 use lariat_controller::{
-    Context, Enqueue, HandlerError, Outcome, RunError, SharedControllerFactory,
+    Context, Enqueue, HandlerError, HandlerOptions, Outcome, Predicate, RunError,
+    SharedControllerFactory,
 };
 use lariat_lease::{Lease, Sharding};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::bench::{Bench, SECOND};
+use crate::bench::{Bench, SECOND, recorder};
 use crate::sharding_bench::{Program, WORKERS, Work, client, create_many};
 
 /// The number of objects.
@@ -158,4 +161,35 @@ async fn member_that_is_started_again_under_its_name_handles_its_share_again() {
     let holders = program.ledger.holders();
     assert!((1..OBJECTS).contains(&holders.len()), "{holders:?}");
     assert!(holders.values().all(|by| *by == "one"), "{holders:?}");
+}
+
+/// The former member had selected an update, and had failed for it.
+#[tokio::test(start_paused = true)]
+async fn key_that_a_replica_gains_is_handled_whatever_the_predicate_says() {
+    let bench = Bench::new().await;
+    create_many(&bench, 30).await;
+    let program = Program::new(&bench.cluster);
+    let mut replicas = program.started(["one", "two"]).await;
+    let calls = replicas.each_ref().map(|replica| {
+        let (calls, handler) = recorder(|_| async { Err("no luck".into()) });
+        let updates = Predicate::new(|change| matches!(change, Change::Updated { .. }));
+        let options = HandlerOptions::default().only(updates);
+        let registered = replica
+            .config_maps
+            .register_handler("picky", options.handler(handler));
+        drop(registered.expect("the name is free"));
+        calls
+    });
+    sleep(SECOND).await;
+    for number in 0..30 {
+        bench.change(&format!("order-{number}"), "1").await;
+    }
+    sleep(5 * SECOND).await;
+    let failed: BTreeSet<String> = calls[0].names().into_iter().collect();
+    assert!(!failed.is_empty());
+    replicas[0].stop.cancel();
+    while replicas[0].run.join_next().await.is_some() {}
+    sleep(60 * SECOND).await;
+    let handled: BTreeSet<String> = calls[1].names().into_iter().collect();
+    assert!(failed.is_subset(&handled), "{failed:?} {handled:?}");
 }

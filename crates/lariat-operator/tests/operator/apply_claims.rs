@@ -1,12 +1,14 @@
 //! Tests of claims: a set neither adopts nor deletes the objects of others.
 
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, Patch, PatchParams};
-use lariat_operator::{Action, Apply, Immutable, PlannedAction};
+use lariat_controller::Outcome;
+use lariat_operator::{Action, Apply, Desired, Immutable, PlannedAction, Reconcile};
 use serde_json::{Value, json};
 use tokio::time;
 
 use crate::apply_rig::{Rig, config, in_default, service};
-use crate::bench::{SECOND, settle};
+use crate::bench::{SECOND, Widget, settle};
 
 #[tokio::test(start_paused = true)]
 async fn what_another_owner_controls_is_not_stolen() {
@@ -375,4 +377,34 @@ prune     v1 ConfigMap default/two";
     });
     assert_eq!(writes.count(), 0);
     assert!(rig.config_map("two").await.is_some());
+}
+
+/// While both are registered, the object stays with the one that wants it.
+#[tokio::test(start_paused = true)]
+async fn object_of_a_reconciler_that_has_ended_is_taken_over() {
+    let rig = Rig::watching().await;
+    let factory = &rig.bench.factory;
+    let two = rig
+        .bench
+        .operator
+        .reconciler("two", &rig.bench.widgets)
+        .owns(&factory.for_object::<ConfigMap>())
+        .register(|cx: Reconcile<Widget>| async move {
+            let wanted = Desired::new().with_value(config("x", "1"));
+            cx.apply_set("of-two").apply(wanted).await?;
+            Ok(Outcome::done())
+        });
+    let two = two.expect("the name is free");
+    rig.bench.create("a", 1).await;
+    settle().await;
+    assert!(rig.config_map("x").await.is_some());
+    rig.want([config("x", "2")]);
+    rig.kick().await;
+    let error = rig.last().expect_err("the other one wants it");
+    assert!(error.to_string().contains("of-two"), "{error}");
+    two.deregister().await;
+    rig.kick().await;
+    time::sleep(60 * SECOND).await;
+    let x = rig.config_map("x").await.expect("it exists");
+    assert_eq!(x.data.expect("it has data")["key"], "2");
 }
