@@ -4,7 +4,7 @@
 # Usage: scripts/bench-leases.sh [--only NAME,NAME…] [--subjects NAME,NAME…] [--rounds N] [--genuine KUBECONFIG]
 #
 # A round takes about seven minutes, most of which is waiting. The replicas are processes of
-# crates/lariat-bench/peers/lease, a package outside of the workspace, because each of the other crates needs a kube of
+# crates/bench/peers/lease, a package outside of the workspace, because each of the other crates needs a kube of
 # its own. The server is `lariat cluster --admin`; with --genuine, the take-over times (--only release,crash) are
 # measured on the cluster of that file.
 set -euo pipefail
@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 mkdir -p "${CARGO_TARGET_DIR:-target}"
 target=$(cd "${CARGO_TARGET_DIR:-target}" && pwd)
 export CARGO_TARGET_DIR=$target
-package=crates/lariat-bench/peers/lease
+package=crates/bench/peers/lease
 cargo build --quiet --profile dist --package lariat-cli
 # In its folder, whose .cargo/config.toml says for which version of Kubernetes it is built.
 (cd "$package" && cargo build --quiet --locked)

@@ -8,6 +8,7 @@ import pathlib
 import re
 import sys
 
+WINGS = ["cluster", "crates"]
 LONGEST_SUMMARY = 80
 LEAST_EXAMPLES = 0.20
 LEAST_COMMENTS = 0.03
@@ -67,7 +68,7 @@ def sources(crate):
 
 def main():
     all_crates = Count()
-    for crate in sorted(pathlib.Path("crates").iterdir()):
+    for crate in sorted(path.parent for wing in WINGS for path in pathlib.Path(wing).glob("*/Cargo.toml")):
         own = Count()
         for path in sources(crate):
             own.file(path)

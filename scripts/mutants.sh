@@ -25,7 +25,7 @@ if [ -e "$tree/.git" ]; then
 else
     git worktree add --quiet --force --detach "$tree" HEAD
 fi
-sed -i '/^lariat = { path = /d' "$tree"/crates/lariat-{queue,cache,lease,controller}/Cargo.toml
+sed -i '/^lariat = { path = /d' "$tree"/crates/{queue,cache,lease,controller}/Cargo.toml
 
 # Tries the files of a part; the arguments after the crate are those of cargo mutants.
 try() {
@@ -34,16 +34,16 @@ try() {
     (cd "$tree" && cargo mutants --in-place --no-shuffle --output "$output/$name" --package "$crate" "$@")
 }
 
-queue() { try queue lariat-queue -f 'crates/lariat-queue/src/core/*.rs' --cargo-arg=--lib "$@"; }
-cache() { try cache lariat-cache -f crates/lariat-cache/src/store/table.rs --cargo-arg=--lib "$@" -- store::tests; }
+queue() { try queue lariat-queue -f 'crates/queue/src/core/*.rs' --cargo-arg=--lib "$@"; }
+cache() { try cache lariat-cache -f crates/cache/src/store/table.rs --cargo-arg=--lib "$@" -- store::tests; }
 lease() {
     local ring='{config,gains,gate,members,record,share,shards,state}.rs'
-    try lease lariat-lease -f crates/lariat-lease/src/election.rs -f "crates/lariat-lease/src/ring/$ring" \
+    try lease lariat-lease -f crates/lease/src/election.rs -f "crates/lease/src/ring/$ring" \
         --cargo-arg=--lib "$@"
 }
 life() {
-    try life lariat-controller -f 'crates/lariat-controller/src/controller/{owner,crew,opened,leaving}.rs' \
-        -f 'crates/lariat-controller/src/factory/{life,stop}.rs' --all-features --test-tool nextest "$@" -- \
+    try life lariat-controller -f 'crates/controller/src/controller/{owner,crew,opened,leaving}.rs' \
+        -f 'crates/controller/src/factory/{life,stop}.rs' --all-features --test-tool nextest "$@" -- \
         --test controller \
         -E 'test(ending) | test(kind_states) | test(lives::) | test(stopping) | test(pausing) | test(electing::) - test(a_hundred)'
 }

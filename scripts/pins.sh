@@ -15,7 +15,7 @@ none() {
 }
 
 none "actions without a commit and its version" \
-    "$(grep -rnE '\buses:' .github crates/lariat-cli/template | grep -vE 'uses: \./|@[0-9a-f]{40} # v[0-9]' || true)"
+    "$(grep -rnE '\buses:' .github crates/cli/template | grep -vE 'uses: \./|@[0-9a-f]{40} # v[0-9]' || true)"
 none "addresses in a lock file; scripts/locks/renew.sh writes none" "$(grep -rn '"resolved"' scripts/locks || true)"
 # The hashes follow on the next lines.
 none "packages without a hash" "$(grep -nE '^[a-z0-9.-]+==' scripts/locks/*.txt | grep -v ' \\$' || true)"

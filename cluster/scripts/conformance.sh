@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Plays recorded conversations with a genuine API server against the embedded cluster.
 #
-# Usage: scripts/conformance.sh [arguments for replay.py]
+# Usage: cluster/scripts/conformance.sh [arguments for replay.py]
 #
-# The scenarios are in integration/conformance; `--dir FOLDER` plays others. The script fails if a scenario of tier `must`
+# The scenarios are in cluster/conformance; `--dir FOLDER` plays others. The script fails if a scenario of tier `must`
 # fails, or more than one in twenty of tier `should`. All differences are written to target/conformance/replay.txt, with
 # the report beside it.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 target=${CARGO_TARGET_DIR:-target}
 output=$target/conformance
 mkdir -p "$output"
@@ -35,7 +35,7 @@ done
 }
 
 # Failures are judged below, by tier; without a report there is nothing to judge.
-python3 integration/conformance/replay.py --base-url "$url" --token "$token" --jobs 4 --json "$output/report.json" -v "$@" \
+python3 cluster/conformance/replay.py --base-url "$url" --token "$token" --jobs 4 --json "$output/report.json" -v "$@" \
     >"$output/replay.txt" 2>&1 || true
 [ -s "$output/report.json" ] || {
     tail -n 20 "$output/replay.txt" >&2

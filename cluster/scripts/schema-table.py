@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the table of built-in types that the embedded cluster reads: crates/lariat-apimachinery/src/schema/types.txt.
+"""Writes the table of built-in types that the embedded cluster reads: cluster/apimachinery/src/schema/types.txt.
 
-Usage: scripts/schema-table.py > crates/lariat-apimachinery/src/schema/types.txt
+Usage: cluster/scripts/schema-table.py > cluster/apimachinery/src/schema/types.txt
 
 The source is the Python package kubernetes-validate (Apache-2.0), which carries the JSON schemas of Kubernetes with
 their x-kubernetes-* extensions. It is fetched with pip. Descriptions are left out. The numbers that the fields have in
@@ -197,7 +197,7 @@ def main():
     definitions = json.loads(fetch(PACKAGE, lambda member: member == MEMBER))["$defs"] | dict(shapes())
     kubectl = fetch(protobuf_fields.KUBECTL, lambda member: member.endswith("/kubectl"))
     wires = protobuf_fields.of_program(kubectl) | protobuf_fields.of_crate()
-    print(f"# The types of Kubernetes {KUBERNETES}, made by scripts/schema-table.py; do not edit.")
+    print(f"# The types of Kubernetes {KUBERNETES}, made by cluster/scripts/schema-table.py; do not edit.")
     print("# Copyright The Kubernetes Authors. Licensed under the Apache License, Version 2.0.")
     enums = openapi_enums.of(openapi_enums.fetch(KUBERNETES))
     for row in rows(definitions, wires, enums):

@@ -36,7 +36,7 @@ async fn differences(recording: &Recording, known: &Known) -> Result<Vec<Differe
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn random_sequences_are_answered_as_by_a_genuine_server() -> Result<()> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../integration/conformance/random");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/random");
     let mut recordings = Vec::new();
     for file in fs::read_dir(folder)? {
         recordings.append(&mut recording::read(&file?.path())?);

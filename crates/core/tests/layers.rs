@@ -83,7 +83,11 @@ struct Crate {
 
 impl Crate {
     fn read(name: &str) -> Self {
-        let source = workspace().join("crates").join(name).join("src");
+        let folder = name.trim_start_matches("lariat-");
+        let wings =
+            ["crates", "cluster"].map(|wing| workspace().join(wing).join(folder).join("src"));
+        let source = wings.into_iter().find(|source| source.exists());
+        let source = source.unwrap_or_else(|| panic!("there is no crate {name}"));
         let mut files = BTreeMap::new();
         read_folder(&source, &Module::new(), &mut files);
         let reexports = files

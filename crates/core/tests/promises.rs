@@ -34,7 +34,7 @@ fn test_functions_are_found_in_code() {
 
 /// Returns the rows of the page's tables, without their heads.
 fn rows() -> Vec<String> {
-    let page = crates().join("../docs/promises.md");
+    let page = root().join("docs/promises.md");
     let page = fs::read_to_string(&page).expect("docs/promises.md can be read");
     let rows = page
         .lines()
@@ -57,14 +57,11 @@ fn test(code: &str) -> Option<(&str, &str)> {
 
 /// Returns the names of all tests of a crate, whose name is without `lariat-`.
 fn tests_of(krate: &str) -> BTreeSet<String> {
-    let folder = if krate == "lariat" {
-        krate.to_owned()
-    } else {
-        format!("lariat-{krate}")
-    };
     let mut files = Vec::new();
-    for part in ["src", "tests"] {
-        sources(&crates().join(&folder).join(part), &mut files);
+    for wing in ["crates", "cluster"] {
+        for part in ["src", "tests"] {
+            sources(&root().join(wing).join(krate).join(part), &mut files);
+        }
     }
     let texts = files
         .iter()
@@ -100,7 +97,6 @@ fn sources(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns the folder of all crates.
-fn crates() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

@@ -4,7 +4,7 @@
 //! succeeds), `|` is its input, and `>`, `!` and `=` are what a genuine server led to: output, errors, exit code. `#`
 //! before a command says why the embedded cluster differs; such a command runs and is not compared. The files are
 //! written by `LARIAT_RECORD=1 KUBECONFIG=… cargo nextest run -p lariat-integration --test kubectl recorded`, on a
-//! server as `scripts/differential.sh` needs it.
+//! server as `cluster/scripts/differential.sh` needs it.
 
 use std::fmt::Write;
 use std::path::PathBuf;

@@ -10,7 +10,7 @@ use super::types::{
     Types, Wire, Zero,
 };
 
-/// Made by `scripts/schema-table.py`, which describes the format.
+/// Made by `cluster/scripts/schema-table.py`, which describes the format.
 const TABLE: &str = include_str!("types.txt");
 
 static BUILTIN: LazyLock<Builtin> = LazyLock::new(|| Builtin::read(TABLE));

@@ -89,8 +89,8 @@ async fn without_tls_http_1_is_spoken_unless_it_is_known_better() {
 #[cfg(feature = "rustls-tls")]
 #[tokio::test]
 async fn over_tls_twenty_watches_share_a_connection() {
-    let certificate = include_str!("../../../lariat-cluster/tests/api/tls/localhost.crt");
-    let key = include_str!("../../../lariat-cluster/tests/api/tls/localhost.key");
+    let certificate = include_str!("../../../../cluster/cluster/tests/api/tls/localhost.crt");
+    let key = include_str!("../../../../cluster/cluster/tests/api/tls/localhost.key");
     let cluster = Cluster::builder()
         .tls(certificate, key)
         .listen()

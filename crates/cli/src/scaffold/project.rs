@@ -148,7 +148,7 @@ mod tests {
         // Both say how to have a cluster, which writes what is ignored.
         let readme = project.files().find(|(path, _)| *path == "README.md");
         let readme = readme.unwrap().1;
-        let install = "cargo install --path ../lariat/crates/lariat-cli\nlariat cluster ";
+        let install = "cargo install --path ../lariat/crates/cli\nlariat cluster ";
         assert!(readme.contains(install), "{readme}");
         for text in [next_steps, readme] {
             for line in [

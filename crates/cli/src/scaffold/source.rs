@@ -142,7 +142,7 @@ impl ResolvedSource {
     pub(super) fn install(&self) -> String {
         match self {
             Self::Path(path) => {
-                let package = shell_text(&format!("{path}/crates/lariat-cli"));
+                let package = shell_text(&format!("{path}/crates/cli"));
                 format!("cargo install --path {package}")
             }
             Self::Git { url, revision } => {
@@ -248,7 +248,7 @@ mod tests {
         assert!(resolved.copy().contains(copied), "{}", resolved.copy());
         assert_eq!(
             resolved.install(),
-            r#"cargo install --path '../my "lariat" $x/crates/lariat-cli'"#
+            r#"cargo install --path '../my "lariat" $x/crates/cli'"#
         );
         assert_eq!(
             relative(Path::new("/a/shop"), Path::new("/a/la\nriat")),

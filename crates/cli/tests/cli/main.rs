@@ -4,7 +4,7 @@
 
 mod program;
 
-#[path = "../../../lariat-sql/tests/http/chromium.rs"]
+#[path = "../../../sql/tests/http/chromium.rs"]
 #[allow(dead_code, reason = "the tests of each crate use other parts of it")]
 mod chromium;
 

@@ -1,6 +1,6 @@
 //! The page in headless Chromium, on a factory on a cluster in memory.
 
-#[path = "../../../lariat-sql/tests/http/chromium.rs"]
+#[path = "../../../sql/tests/http/chromium.rs"]
 #[allow(dead_code, reason = "the tests of each crate use other parts of it")]
 mod chromium;
 mod look;
