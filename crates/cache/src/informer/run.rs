@@ -93,7 +93,7 @@ impl Core {
         self.publisher.restrict(&now.selection);
         let stop_reading = stop.child_token();
         let rereads = self.rereads(content, relists);
-        let mut reflectors = self.spawn_reflectors(place, &now, content, rereads, &stop_reading);
+        let mut reflectors = self.spawn_reflectors(place, &now, content, &rereads, &stop_reading);
         let mut resync = self.resync_timer();
         let round = loop {
             tokio::select! {
@@ -151,7 +151,7 @@ impl Core {
         place: &Origin,
         wanted: &Wanted,
         content: Content,
-        rereads: Rereads,
+        rereads: &Rereads,
         stop: &CancellationToken,
     ) -> JoinSet<Exit> {
         let namespaces = match wanted.selection.namespaces() {

@@ -107,9 +107,10 @@ impl Cursor {
     ///
     /// [`ReflectorError::OtherHistory`] if an object was not deleted: the list would have had it.
     pub(super) fn check_unlisted(&self) -> Result<(), ReflectorError> {
-        match self.unlisted.is_empty() {
-            true => Ok(()),
-            false => Err(ReflectorError::OtherHistory),
+        if self.unlisted.is_empty() {
+            Ok(())
+        } else {
+            Err(ReflectorError::OtherHistory)
         }
     }
 

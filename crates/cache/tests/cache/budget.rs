@@ -273,9 +273,12 @@ async fn hold_that_replaces_another_at_once_keeps_the_content() {
 async fn hold_that_ends_at_once_keeps_no_kind_from_syncing() {
     let options = KindOptions::default().storage(Storage::OnDemand);
     let factory = factory(options, None);
-    let script = Script::new(|ask| match ask.watch {
-        true => quiet(),
-        false => slow_list(10, &["a"]),
+    let script = Script::new(|ask| {
+        if ask.watch {
+            quiet()
+        } else {
+            slow_list(10, &["a"])
+        }
     });
     let informer = factory.for_source(config_maps(), Arc::new(script));
     informer.need::<ConfigMap>();

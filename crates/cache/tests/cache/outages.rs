@@ -248,9 +248,12 @@ async fn a_network_that_swallows_everything_shows_in_the_status() {
 
 #[tokio::test(start_paused = true)]
 async fn list_that_no_watch_follows_is_stale() {
-    let bench = Scripted::start(|ask| match ask.watch {
-        false => list(10, "", &["a"]),
-        true => Answer::Nothing,
+    let bench = Scripted::start(|ask| {
+        if ask.watch {
+            Answer::Nothing
+        } else {
+            list(10, "", &["a"])
+        }
     });
     time::sleep(Duration::from_secs(20)).await;
     assert_eq!(bench.status().phase, Phase::Synced);
