@@ -24,6 +24,6 @@ for lock in scripts/locks/*/package-lock.json; do
     [ "$packages" = "$(grep -c '"integrity": "sha512-' "$lock")" ] || none "packages without a hash" "$lock"
 done
 none "scripts that install without the hashes of a lock file" \
-    "$(grep -lE 'pip"?[" ].*(install|download)' scripts/*.sh scripts/*.py | xargs grep -L -e --require-hashes || true)"
-none "scripts that install without a lock file" "$(grep -nE 'npm (install|pack)' scripts/*.sh || true)"
+    "$(grep -lE 'pip"?[" ].*(install|download)' scripts/*.sh scripts/*.py cluster/scripts/*.sh cluster/scripts/*.py | xargs grep -L -e --require-hashes || true)"
+none "scripts that install without a lock file" "$(grep -nE 'npm (install|pack)' scripts/*.sh cluster/scripts/*.sh || true)"
 exit $failed

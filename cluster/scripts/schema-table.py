@@ -31,7 +31,7 @@ import protobuf_fields
 
 PACKAGE = "kubernetes-validate"
 # The versions of the packages, and their hashes.
-LOCK = Path(__file__).parent / "locks" / "schema-table.txt"
+LOCK = Path(__file__).resolve().parents[2] / "scripts" / "locks" / "schema-table.txt"
 KUBERNETES = "1.36.0"
 MEMBER = f"kubernetes_validate/kubernetes-json-schema/v{KUBERNETES}-local/_definitions.json"
 

@@ -109,3 +109,7 @@ pub use time::Time;
 pub use wire::body::ResponseBody;
 #[cfg(feature = "workloads")]
 pub use workloads::Workloads;
+
+#[cfg(all(doctest, feature = "client"))]
+#[doc = include_str!("../../README.md")]
+mod readme {}

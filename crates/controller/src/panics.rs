@@ -227,6 +227,9 @@ const BELOW: [&str; 3] = [
     "lariat_controller::controller::guard::",
 ];
 
+/// The folder of this crate, as a package and in a checkout.
+const FOLDERS: [&str; 2] = ["lariat-controller-", "crates/controller/src/"];
+
 /// The files of these frames, in the folder of the crate.
 const BELOW_FILES: [&str; 3] = [
     "/src/handler/handler.rs:",
@@ -257,7 +260,7 @@ fn trimmed(backtrace: &str) -> String {
     let is_below = |frame: &Vec<&str>| {
         let file = frame
             .get(1)
-            .filter(|file| file.contains("lariat-controller"));
+            .filter(|file| FOLDERS.iter().any(|folder| file.contains(folder)));
         has(frame, &BELOW)
             || file.is_some_and(|file| BELOW_FILES.iter().any(|each| file.contains(each)))
     };
@@ -297,10 +300,10 @@ mod tests {
         let text = "   0: std::panicking::panic\n   1: {async_fn#0}\n             at ./src/handler/call.rs:7:9\n   \
             2: {async_block#0}<app::f>\n             at /x/lariat-controller-0.1.0/src/handler/handler.rs:89:71\n   \
             3: {async_fn#0}\n             at /x/lariat-controller-0.1.0/src/handler/call.rs:218:44\n";
-        assert_eq!(
-            trimmed(text),
-            "   1: {async_fn#0}\n             at ./src/handler/call.rs:7:9"
-        );
+        let expected = "   1: {async_fn#0}\n             at ./src/handler/call.rs:7:9";
+        assert_eq!(trimmed(text), expected);
+        let of_checkout = text.replace("/x/lariat-controller-0.1.0/", "./crates/controller/");
+        assert_eq!(trimmed(&of_checkout), expected);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The two wings depend on each other in one place each: `cluster/ARCHITECTURE.md` says which.
+//! The API server uses two crates of the framework, and four of those use it: `cluster/ARCHITECTURE.md` says which.
 //!
 //! Dependencies for tests are left out.
 

@@ -139,7 +139,9 @@ fn the_tests_that_fail_with_a_bug_are_there() {
                 panic!("{name}: `{line}` is not a crate and a test");
             };
             let function = test.rsplit("::").next().unwrap_or(test);
-            let folder = root().join("crates").join(krate);
+            let folder = root()
+                .join("crates")
+                .join(krate.trim_start_matches("lariat-"));
             assert!(
                 is_in(&folder, &format!("fn {function}(")),
                 "{name}: {test} is not in {krate}"
