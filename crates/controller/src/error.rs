@@ -95,7 +95,7 @@ pub enum StartError {
     /// Some caches did not sync.
     #[error(transparent)]
     NotSynced(#[from] SyncError),
-    /// The lease of the leader election or of the ring is misconfigured.
+    /// The lease of the leader election or of the ring is misconfigured, or was lost before the caches were synced.
     #[error(transparent)]
     Lease(#[from] LeaseError),
 }

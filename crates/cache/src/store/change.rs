@@ -75,15 +75,18 @@ pub enum Change {
 impl Change {
     /// Returns whether the new state is not later than the old one.
     ///
-    /// That is so after a restore of the API server from a backup. Generations, labels and annotations say nothing then:
-    /// another history may have given them to other states.
+    /// That is so after a restore of the API server from a backup, unless the object has got a later version since.
+    /// Generations, labels and annotations say nothing then: another history may have given them to other states.
     #[must_use]
     pub fn is_rewound(&self) -> bool {
         let Self::Updated { old, new } = self else {
             return false;
         };
         let order = new.version().compare(old.version());
-        old.uid() == new.uid() && matches!(order, Some(Ordering::Less | Ordering::Equal))
+        let has_version = !new.version().is_empty();
+        has_version
+            && old.uid() == new.uid()
+            && matches!(order, Some(Ordering::Less | Ordering::Equal))
     }
 
     /// Returns the key of the object.

@@ -41,17 +41,14 @@ impl Subscriber for Feed {
             if !own.hold(change.object()) {
                 return None;
             }
-            let moved;
-            let change = match change {
-                // With its controlling owner the key has moved here. It is handled as after a start, whatever predicates
-                // say about this change: the other member drops what waits for it.
-                Change::Updated { old, new } if !own.hold(old) => {
-                    moved = Self::initial(new);
-                    &moved
-                }
-                change => change,
-            };
             let (mut due, priority) = lanes.due(change);
+            // With its controlling owner the key has moved here, and the other member drops what waits for it. So it is
+            // handled as a gain, whatever predicates say about this change.
+            if let Change::Updated { old, new } = change
+                && !own.hold(old)
+            {
+                due = lanes.may_be_due(new);
+            }
             if let Some(caller) = caller
                 .as_ref()
                 .filter(|caller| self.is_unnoticed(change, caller))

@@ -17,24 +17,21 @@ impl ControllerCore {
         self.enqueue_gained(opened, &gain);
     }
 
-    /// Enqueues the objects that the share has gained, for all handlers.
+    /// Enqueues the objects that the share has gained, for the handlers that may want them.
     ///
-    /// Predicates are not asked: the former member may have had to call a handler for an earlier change, a related
-    /// object or a retry.
+    /// The former member may have had to call a handler for an update, a related object or a retry.
     fn enqueue_gained(&self, opened: &Opened, gain: &Gain) {
         let lanes = self.lanes().list();
-        if lanes.is_empty() {
-            return;
-        }
         let snapshot = opened.informer().store().snapshot();
         let gained = snapshot.iter().filter(|object| gain.holds(object));
         add_in_pieces(
             self.queue(),
-            gained.map(|object| {
-                let change = Feed::initial(object);
-                let (_, priority) = lanes.due(&change);
-                let add = Add::now().priority(priority);
-                (object.key().clone(), add.payload(change.cause().into()))
+            gained.filter_map(|object| {
+                let (change, due) = (Feed::initial(object), lanes.may_be_due(object));
+                let priority = lanes.priority(&due, &change);
+                let add = Add::now().lanes(due.clone()).priority(priority);
+                let add = add.payload(change.cause().into());
+                (!due.is_empty()).then(|| (object.key().clone(), add))
             }),
         );
     }

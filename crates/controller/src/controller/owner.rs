@@ -302,7 +302,8 @@ impl Owner {
 
     /// Waits until the workers have drained the queue.
     async fn drain(&mut self, opened: Option<&Arc<Opened>>) {
-        self.core.note_drain(opened.is_some());
+        self.core
+            .note_drain(opened.is_some() && self.core.may_call());
         // The streams end before the drain: a call may wait until its stream does.
         self.end_sources();
         let core = Arc::clone(&self.core);

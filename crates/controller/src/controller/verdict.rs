@@ -130,8 +130,8 @@ impl EndedCall<'_> {
     fn judge(&mut self, result: Result<Again, Failure>) -> Verdict<Payload> {
         let verdict = match result {
             Ok(again) => {
-                (self.ended.again_in, self.ended.note) = (again.after, again.note);
-                requeued(self.lane, again.after, again.priority)
+                (self.ended.again_in, self.ended.note) = (will_come(again.after), again.note);
+                requeued(self.lane, self.ended.again_in, again.priority)
             }
             Err(failure) => self.failed(failure),
         };
@@ -170,7 +170,7 @@ impl EndedCall<'_> {
         let (lane, failures) = (self.lane, self.ended.attempt);
         let (is_uncounted, priority) = (failure.is_uncounted, failure.priority);
         if failure.class == Class::Ignored {
-            self.ended.again_in = failure.after;
+            self.ended.again_in = will_come(failure.after);
             self.ended.failure = Some(failure);
             return requeued(lane, self.ended.again_in, priority);
         }
@@ -184,8 +184,7 @@ impl EndedCall<'_> {
         } else {
             Some(self.retry_in(&failure))
         };
-        // A delay that overflows the clock means never.
-        let again_in = again_in.filter(|after| Instant::now().checked_add(*after).is_some());
+        let again_in = will_come(again_in);
         let is_final = is_final || again_in.is_none();
         // Without an object there is nothing to give up: a deleted object does not change any more.
         let given_up = again_in.is_none().then(self.newest).flatten();
@@ -257,16 +256,19 @@ impl EndedCall<'_> {
     }
 }
 
+/// Returns a delay, unless it overflows the clock, which means never.
+fn will_come(after: Option<Duration>) -> Option<Duration> {
+    after.filter(|after| Instant::now().checked_add(*after).is_some())
+}
+
 /// Returns the verdict on a success: done, or again if a delay is given.
 fn requeued(lane: &Lane, after: Option<Duration>, priority: Option<Priority>) -> Verdict<Payload> {
-    // A delay that overflows the clock means never.
-    let due = after.and_then(|after| Some((after, Instant::now().checked_add(after)?)));
-    let Some((after, due)) = due else {
+    let Some(after) = after else {
         return Verdict::Done;
     };
     let payload = Payload::from(Cause::Requeued {
         handler: Arc::clone(lane.name()),
-        due: due.into_std(),
+        due: (Instant::now() + after).into_std(),
     });
     Verdict::Again {
         after,

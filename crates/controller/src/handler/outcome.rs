@@ -53,7 +53,7 @@ impl Outcome {
     /// meantime, such as a change, do not replace this call. While a call of this handler for the key waits for its
     /// time, a retry or a requeue, no second one is scheduled: the earlier time counts for both. If further deletions
     /// under this name wait for the handler, their calls come first, and each decides anew about the requeue. As with
-    /// any success, the count of failures in a row starts again.
+    /// any success, the count of failures in a row starts again. A delay that overflows the clock means never.
     pub fn requeue_after(delay: Duration) -> Self {
         Self {
             requeue_after: Some(delay),

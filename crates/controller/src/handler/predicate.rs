@@ -13,8 +13,10 @@ use lariat_core::LabelSelector;
 /// rejects costs no call. Each change is evaluated by itself, also while the key is queued for an earlier one, so
 /// rejecting a later change does not lose an earlier one.
 ///
-/// It does not apply to enqueued keys, to keys of [related](crate::Relation) objects, to retries, and to the handler's
-/// own resyncs.
+/// It does not apply to enqueued keys, to keys of [related](crate::Relation) objects, to retries, to the handler's own
+/// resyncs, and to states that are not later than the one before, as after a restore of the API server
+/// ([`Change::is_rewound`]). A key that comes from another replica calls the handler if the predicate selects an addition
+/// or an update of its object.
 ///
 /// The ready-made predicates are those of controller-runtime. As there, they select creations and deletions, and filter
 /// updates. A resync counts as an update in which nothing has changed.

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::awaited::Awaited;
 use super::given_up::GivenUp;
 use crate::failures::Failures;
-use crate::handler::{AnyHandler, Callee, DelayOf, HandlerOptions, KeySource, Resync};
+use crate::handler::{AnyHandler, Callee, DelayOf, HandlerOptions, KeySource, Predicate, Resync};
 use crate::status::HandlerStatus;
 use crate::totals::{CallOutcome, Totals};
 
@@ -216,6 +216,24 @@ impl Lane {
         let also = self.options.also.as_ref();
         predicate.is_none_or(|predicate| predicate.wants(change))
             || also.is_some_and(|also| also.wants(change))
+    }
+
+    /// Returns whether some change of an object in this state may call the handler.
+    ///
+    /// It is asked about a key that comes from another member, which may have had to call it for an earlier change.
+    pub(crate) fn may_want(&self, object: &Arc<CachedObject>) -> bool {
+        let object = || Arc::clone(object);
+        let (initial, old, new) = (true, object(), object());
+        let changes = [
+            Change::Added {
+                object: object(),
+                initial,
+            },
+            Change::Updated { old, new },
+        ];
+        let asks = |predicate: &Predicate| changes.iter().any(|change| predicate.wants(change));
+        let also = self.options.also.as_ref();
+        self.options.predicate.as_ref().is_none_or(asks) || also.is_some_and(asks)
     }
 
     /// Returns the handler's own priority, or else the usual one.

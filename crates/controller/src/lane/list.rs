@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_cache::Change;
+use lariat_cache::{CachedObject, Change};
 use lariat_core::Gvk;
 use lariat_queue::{LaneId, Lanes as Due, Priority};
 use parking_lot::{Mutex, RwLock};
@@ -65,6 +65,12 @@ impl LaneList {
             .map(|lane| lane.id())
             .collect();
         (due, urgency.unwrap_or(usual))
+    }
+
+    /// Returns the lanes that some change of an object in this state may call.
+    pub(crate) fn may_be_due(&self, object: &Arc<CachedObject>) -> Due {
+        let wanting = self.lanes.iter().filter(|lane| lane.may_want(object));
+        wanting.map(|lane| lane.id()).collect()
     }
 
     /// Returns the priority with which a change of a related object is enqueued for some lanes.

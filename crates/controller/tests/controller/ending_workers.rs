@@ -166,6 +166,9 @@ async fn end_of_workers_is_logged_once() {
     assert!(lines[0].contains("workers=2") && lines[1].contains("workers=0"));
 }
 
+/// The number of keys whose calls hang, and of workers.
+const HUNG: usize = 30;
+
 #[tokio::test(start_paused = true)]
 async fn workers_keep_their_number_when_hung_keys_change_replica() {
     let bench = Bench::new().await;
@@ -175,12 +178,12 @@ async fn workers_keep_their_number_when_hung_keys_change_replica() {
     let old = config_maps
         .register_handler("old", hangs)
         .expect("registered");
-    one.start(8).await.expect("started");
-    for number in 0..8 {
+    one.start(HUNG).await.expect("started");
+    for number in 0..HUNG {
         bench.create(&format!("hangs-{number}")).await;
     }
     time::sleep(5 * SECOND).await;
-    assert_eq!(config_maps.in_progress().len(), 8);
+    assert_eq!(config_maps.in_progress().len(), HUNG);
     let _ = time::timeout(SECOND, old.deregister()).await;
     let overlaps = Overlaps::default();
     let counted = overlaps.clone();
@@ -193,15 +196,18 @@ async fn workers_keep_their_number_when_hung_keys_change_replica() {
     });
     let registered = config_maps.register_handler("new", slow);
     drop(registered.expect("the name is free"));
-    two.start(8).await.expect("started");
+    two.start(HUNG).await.expect("started");
     time::sleep(30 * SECOND).await;
     let left = config_maps.in_progress().len();
-    assert!(left < 8, "all keys belong to one replica once in 256 runs");
-    for number in 0..40 {
+    assert!(
+        left < HUNG,
+        "all keys belong to one replica once in 2³⁰ runs"
+    );
+    for number in 0..5 * HUNG {
         bench.create(&format!("o{number}")).await;
     }
     time::sleep(30 * SECOND).await;
-    assert_eq!(overlaps.most(), 8, "{left} calls hang");
+    assert_eq!(overlaps.most(), HUNG, "{left} calls hang");
     one.stop().await.ok();
     two.stop().await.expect("nothing hangs");
 }

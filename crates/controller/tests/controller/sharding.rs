@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use lariat_cache::{KindOptions, Storage};
+use lariat_cache::{Change, KindOptions, Storage};
 use lariat_cluster::faults::{Action, After, Rule};
 use lariat_controller::{
     Context, ControllerOptions, Enqueue, FactoryBuilder, HandlerError, HandlerOptions, Outcome,
@@ -257,6 +257,29 @@ async fn key_that_moves_with_its_owner_is_handled_whatever_the_predicate_says() 
     sleep(90 * SECOND).await;
     assert_eq!(of(&calls[0]), before[0], "the key has moved");
     assert!(of(&calls[1]) > before[1], "and is handled where it is now");
+}
+
+/// One update changes the owner and the rest.
+#[tokio::test(start_paused = true)]
+async fn update_with_which_a_key_moves_is_handled_by_handlers_of_updates() {
+    let bench = Bench::new().await;
+    create_many(&bench, 30).await;
+    let program = Program::new(&bench.cluster);
+    let replicas = program.started(["one", "two"]).await;
+    let calls = replicas.each_ref().map(|replica| {
+        let (calls, handler) = recorder(|_| async { Ok(Outcome::done()) });
+        let updates = Predicate::new(|change| matches!(change, Change::Updated { .. }));
+        let options = HandlerOptions::default().only(updates);
+        let registered = replica
+            .config_maps
+            .register_handler("updates", options.handler(handler));
+        drop(registered.expect("the name is free"));
+        calls
+    });
+    let (key, owner) = key_of_one_with_owner_of_two(&replicas);
+    bench.apply(controlled(key.name(), owner.name())).await;
+    sleep(SECOND).await;
+    assert_eq!(calls[1].names(), [key.name()]);
 }
 
 /// A call for fetched content had the permission for the owner in the cached metadata, so that the key of the owner in

@@ -12,6 +12,7 @@ use lariat_controller::{
     SharedControllerFactory,
 };
 use lariat_lease::{Lease, Sharding};
+use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
@@ -193,3 +194,41 @@ async fn key_that_a_replica_gains_is_handled_whatever_the_predicate_says() {
     let handled: BTreeSet<String> = calls[1].names().into_iter().collect();
     assert!(failed.is_subset(&handled), "{failed:?} {handled:?}");
 }
+
+/// At the start, and when the other replica stops.
+#[tokio::test(start_paused = true)]
+async fn key_that_a_replica_gains_is_handled_by_no_handler_that_wants_no_such_object() {
+    let bench = Bench::new().await;
+    create_many(&bench, 30).await;
+    let program = Program::new(&bench.cluster);
+    let seen = Seen::default();
+    let handlers = seen.clone();
+    let picky = move |factory: &SharedControllerFactory| {
+        let seen = handlers.clone();
+        let handler = move |cx: Context<ConfigMap>| {
+            seen.lock().insert(cx.key().name().to_owned());
+            async { Ok(Outcome::done()) }
+        };
+        let wanted = |change: &Change| change.object().key().name().ends_with('7');
+        let options = HandlerOptions::default().only(Predicate::new(wanted));
+        let config_maps = factory.for_object::<ConfigMap>();
+        let registered = config_maps.register_handler("picky", options.handler(handler));
+        drop(registered.expect("the name is free"));
+    };
+    let mut replicas = program.started(["one", "two"]).await;
+    replicas.iter().for_each(|replica| picky(&replica.factory));
+    let [three] = program.started(["three"]).await;
+    picky(&three.factory);
+    sleep(SECOND).await;
+    replicas[0].stop.cancel();
+    while replicas[0].run.join_next().await.is_some() {}
+    sleep(60 * SECOND).await;
+    let seen = seen.lock();
+    assert!(
+        seen.iter().eq(["order-17", "order-27", "order-7"]),
+        "{seen:?}"
+    );
+}
+
+/// The names of the objects that a handler was called for.
+type Seen = Arc<Mutex<BTreeSet<String>>>;

@@ -90,6 +90,8 @@ struct AppliedState {
     content: Content,
     /// The cached state that was last found to have this content.
     seen: Weak<CachedObject>,
+    /// The content in which a cache shows it, of which a transform may have removed parts.
+    shown: Option<Content>,
 }
 
 /// Hashes of an object without the parts that every write changes.
@@ -132,7 +134,7 @@ impl Memory {
     /// Counts a reconciler of a kind that has ended, and wants nothing any more.
     ///
     /// With the last one the owners of the kind are forgotten.
-    pub(crate) fn end(&self, gvk: &Gvk, reconciler: &str) {
+    pub(crate) fn end(&self, gvk: &Gvk) {
         let mut kinds = self.owners.lock();
         if let Some(of_kind) = kinds.get_mut(gvk) {
             of_kind.reconcilers -= 1;
@@ -140,7 +142,7 @@ impl Memory {
                 kinds.remove(gvk);
             } else {
                 let owners = of_kind.owners.values_mut();
-                owners.for_each(|owner| owner.siblings.forget(reconciler));
+                owners.for_each(|owner| owner.siblings.forget_ended());
             }
         }
     }
@@ -327,21 +329,24 @@ impl SetMemory<'_> {
             return true;
         }
         // Each write of the status changes the resource version too, and after a restore of the API server a version may
-        // be of two states, so the contents are compared. The version decides if only metadata is cached.
+        // be of two states, so the contents are compared. The version decides when the state is first seen in the cache,
+        // and if only metadata is cached.
         let content = Content::of_cached(now);
-        let is_version = entry.version == *now.version() && content.whole.is_none();
-        if !is_version && !content.is_same(entry.content) {
+        let is_shown = match entry.shown {
+            Some(shown) if content.whole.is_some() => content.is_same(shown),
+            _ => entry.version == *now.version(),
+        };
+        if !is_shown && !content.is_same(entry.content) {
             return false;
         }
-        let version = now.version().clone();
-        self.insert(
-            id,
-            AppliedState {
-                version,
-                seen,
-                ..entry
-            },
-        );
+        let (version, shown) = (now.version().clone(), Some(content));
+        let state = AppliedState {
+            version,
+            seen,
+            shown,
+            ..entry
+        };
+        self.insert(id, state);
         true
     }
 
@@ -376,6 +381,7 @@ impl SetMemory<'_> {
             version: state.version.clone(),
             content: Content::of(state.json),
             seen: Weak::new(),
+            shown: None,
         };
         self.insert(id, entry);
         let kind = (id.gvk.group().to_owned(), id.gvk.kind().to_owned());
@@ -526,6 +532,38 @@ mod tests {
         assert!(!set.is_as_applied(&id, 7, &now));
     }
 
+    /// A transform has removed the spec from the cache.
+    #[test]
+    fn state_that_a_cache_shows_in_part_is_as_applied() {
+        let gvk = Gvk::new("", "v1", "Pod");
+        let (memory, owners) = (memory_of(&gvk), Store::default());
+        let owner = object(&pod("owner", "1", "x", "y"));
+        let set = SetMemory {
+            memory: &memory,
+            owner_gvk: &gvk,
+            owner: &owner,
+            owners: &owners,
+            set: "s",
+        };
+        let key = ObjectKey::namespaced("n", "a");
+        let id = ObjectId {
+            gvk: gvk.clone(),
+            key,
+        };
+        let (uid, version) = (Uid::new("u"), ResourceVersion::new("5"));
+        let json = pod("u", "5", "one", "Pending").to_string();
+        set.remember(&id, 7, state(&uid, &version, json.as_bytes()));
+        let shows = |version, phase, label: &str| {
+            let mut part = pod("u", version, "one", phase);
+            part.as_object_mut().expect("an object").remove("spec");
+            part["metadata"]["labels"] = json!({"label": label});
+            set.is_as_applied(&id, 7, &Arc::new(object(&part)))
+        };
+        assert!(shows("5", "Pending", "a") && shows("5", "Pending", "a"));
+        assert!(shows("6", "Running", "a"));
+        assert!(!shows("7", "Running", "b") && !shows("6", "Running", "b"));
+    }
+
     #[test]
     fn a_generation_that_stays_does_not_hide_drift() {
         let class = |value: i64| {
@@ -622,9 +660,9 @@ mod tests {
             assert!(all.iter().all(|each| !each.is_exceeded()), "{all:?}");
         }
         assert!(memory.len() <= CLEAR_AT, "none of them is cached");
-        memory.end(&gvk, "reconciler");
+        memory.end(&gvk);
         assert!(memory.len() > 0, "there is another reconciler");
-        memory.end(&gvk, "reconciler");
+        memory.end(&gvk);
         assert_eq!(memory.len(), 0);
         // A call that is still running.
         remember(0);

@@ -59,6 +59,7 @@ impl Run<'_> {
         Caller {
             number: *self.set.call.feature::<CallNumber>(),
             succeeded: self.set.call.succeeded(),
+            ended: self.set.call.ended(),
             reconciler: Arc::clone(&self.set.reconciler),
         }
     }

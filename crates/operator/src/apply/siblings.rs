@@ -63,9 +63,15 @@ pub(super) struct Caller {
     /// Set once the call has succeeded.
     pub(super) succeeded: Arc<AtomicBool>,
     pub(super) reconciler: Arc<str>,
+    /// Set once the reconciler has ended. Its calls may go on.
+    pub(super) ended: Arc<AtomicBool>,
 }
 
 impl Caller {
+    fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
+    }
+
     fn has_succeeded(&self) -> bool {
         self.succeeded.load(Ordering::Relaxed)
     }
@@ -98,10 +104,9 @@ impl Siblings {
         self.sets.insert(set.to_owned(), apply);
     }
 
-    /// Forgets the sets of a reconciler that has ended.
-    pub(super) fn forget(&mut self, reconciler: &str) {
-        self.sets
-            .retain(|_, known| *known.by.reconciler != *reconciler);
+    /// Forgets the sets of reconcilers that have ended.
+    pub(super) fn forget_ended(&mut self) {
+        self.sets.retain(|_, known| !known.by.has_ended());
     }
 
     /// Returns whether a sibling set wants an object at the same time as the caller.
@@ -110,7 +115,7 @@ impl Siblings {
     pub(super) fn has_wanted(&self, set: &str, id: &Identity, by: &Caller) -> bool {
         self.sets.get(set).is_some_and(|known| {
             let is_current = known.by.number == by.number || known.by.reconciler != by.reconciler;
-            is_current && known.wanted.contains(id)
+            is_current && !known.by.has_ended() && known.wanted.contains(id)
         })
     }
 
@@ -153,7 +158,8 @@ impl Siblings {
         let wants = |(name, known): &(&String, &LastApply)| {
             // A set that its reconciler has not applied since the object was found is perhaps not applied any more.
             let is_current = known.by.number >= since || known.by.reconciler != by.reconciler;
-            **name != *set && is_current && known.wanted.contains(id)
+            let wants = !known.by.has_ended() && known.wanted.contains(id);
+            **name != *set && is_current && wants
         };
         let sibling = self.sets.iter().find(wants);
         sibling.map(|(name, _)| name.clone())
@@ -168,6 +174,7 @@ mod tests {
         Caller {
             number: CallNumber(number),
             succeeded: Arc::default(),
+            ended: Arc::default(),
             reconciler: reconciler.into(),
         }
     }

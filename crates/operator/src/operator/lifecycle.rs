@@ -104,7 +104,12 @@ impl Operator {
                 // The factory does not run, so nothing else closes the recorder. Handlers may have published Events
                 // before the error.
                 self.close_events().await;
-                Err(error.into())
+                Err(match error {
+                    StartError::Lease(reason @ LeaseError::Lost { .. }) => {
+                        OperatorError::Lost(reason)
+                    }
+                    error => error.into(),
+                })
             }
         }
     }

@@ -44,6 +44,8 @@ pub(crate) struct OfReconciler {
     pub(crate) owned: Arc<[Gvk]>,
     /// The names that the reconciler had before.
     pub(crate) former: Arc<[String]>,
+    /// Set once the reconciler has ended.
+    pub(crate) ended: Arc<AtomicBool>,
 }
 
 impl CallState {
@@ -76,6 +78,11 @@ impl CallState {
     /// Returns the names that the reconciler had before.
     pub(crate) fn former(&self) -> &[String] {
         &self.reconciler.former
+    }
+
+    /// Returns the flag that is set once the reconciler has ended.
+    pub(crate) fn ended(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.reconciler.ended)
     }
 
     /// Requests another call after a delay at the latest; the shortest delay wins.

@@ -1,6 +1,6 @@
 //! The claims, rules and relations of a registered reconciler, until it is deregistered.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use lariat_controller::Related;
@@ -23,7 +23,8 @@ pub(super) struct Claims {
     operator: Arc<OperatorState>,
     number: u64,
     gvk: Gvk,
-    name: Arc<str>,
+    /// Set by the release, for calls that go on.
+    ended: Arc<AtomicBool>,
     claims: Vec<Claim>,
     /// The relations; `None` once everything is released.
     related: Mutex<Option<Vec<Related>>>,
@@ -36,6 +37,7 @@ impl Claims {
         gvk: &Gvk,
         name: &str,
         claims: Vec<Claim>,
+        ended: Arc<AtomicBool>,
     ) -> Result<Arc<Self>, ReconcilerError> {
         let taken = operator.claimed.take(gvk, &claims);
         taken.map_err(|claim| ReconcilerError::taken(gvk, name, &claim))?;
@@ -44,7 +46,7 @@ impl Claims {
             operator: Arc::clone(operator),
             number: RECONCILERS.fetch_add(1, Ordering::Relaxed),
             gvk: gvk.clone(),
-            name: name.into(),
+            ended,
             claims,
             related: Mutex::new(Some(Vec::new())),
         }))
@@ -87,6 +89,7 @@ impl Claims {
         operator.needs.remove(self.number);
         operator.feature::<Reconcilers>().remove(self.number);
         operator.claimed.release(&self.gvk, &self.claims);
-        sets::end(operator, &self.gvk, &self.name);
+        self.ended.store(true, Ordering::Relaxed);
+        sets::end(operator, &self.gvk);
     }
 }

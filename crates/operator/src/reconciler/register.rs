@@ -58,7 +58,9 @@ impl<K: View> Reconciler<K> {
         }
         // A reconciler whose token was cancelled must no longer hold its claims and its name.
         kind.sweep();
-        let claims = Claims::begin(&setup.operator, kind.gvk(), &name, setup.claims())?;
+        let claims = setup.claims();
+        let ended = Arc::clone(&setup.ended);
+        let claims = Claims::begin(&setup.operator, kind.gvk(), &name, claims, ended)?;
         let needs = std::mem::take(&mut setup.needs);
         // Added to the user's predicates, not combined with them: these changes always reach the reconciler.
         options = options.also(setup.needed());

@@ -11,8 +11,8 @@ pub(super) fn begin(operator: &OperatorState, gvk: &Gvk) {
 }
 
 /// Counts a reconciler of a kind that has ended.
-pub(super) fn end(operator: &OperatorState, gvk: &Gvk, reconciler: &str) {
-    operator.feature::<Memory>().end(gvk, reconciler);
+pub(super) fn end(operator: &OperatorState, gvk: &Gvk) {
+    operator.feature::<Memory>().end(gvk);
 }
 
 /// Forgets an owner.

@@ -1,6 +1,7 @@
 //! The settings of a reconciler, apart from its function.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use lariat_cache::{CachedObject, Change, View};
@@ -43,6 +44,8 @@ pub(super) struct Setup<K> {
     pub(super) owned: Vec<Gvk>,
     /// The names that the reconciler had before.
     pub(super) former: Vec<String>,
+    /// Set once the reconciler has ended.
+    pub(super) ended: Arc<AtomicBool>,
 }
 
 impl<K: View> Setup<K> {
@@ -63,6 +66,7 @@ impl<K: View> Setup<K> {
             report: None,
             owned: Vec::new(),
             former: Vec::new(),
+            ended: Arc::default(),
         }
     }
 
@@ -72,6 +76,7 @@ impl<K: View> Setup<K> {
             reported: self.report.as_ref().map(Report::kind),
             owned: self.owned.clone().into(),
             former: self.former.clone().into(),
+            ended: Arc::clone(&self.ended),
         }
     }
 

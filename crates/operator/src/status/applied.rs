@@ -6,9 +6,13 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use lariat_core::{TableSize, Uid};
+use lariat_cache::CachedObject;
+use lariat_core::{ResourceVersion, TableSize, Uid};
 use parking_lot::Mutex;
-use serde_json::Value;
+use serde_json::{Value, json};
+
+use super::diff::without_nulls;
+use crate::wire::json_of;
 
 /// The bound of the remembered objects.
 ///
@@ -24,34 +28,36 @@ pub(crate) struct Applied(Mutex<HashMap<Uid, Vec<Last>>>);
 struct Last {
     handler: Box<str>,
     fields: u64,
-    /// The hash of the whole status after it.
+    /// The version of the state after it, and the hash of its whole status.
+    version: ResourceVersion,
     status: u64,
 }
 
 impl Applied {
     /// Returns whether a reconciler has applied to an object since the process started.
     pub(super) fn has(&self, uid: &Uid, handler: &str) -> bool {
-        self.last(uid, handler).is_some()
+        let all = self.0.lock();
+        all.get(uid).is_some_and(|all| find(all, handler).is_some())
     }
 
     /// Returns whether a reconciler last applied exactly these fields, and the status has not changed since.
     ///
     /// A change may be the apply of another replica under the same field manager, whose fields have to be removed.
-    pub(super) fn is_last(&self, uid: &Uid, handler: &str, fields: &Value, status: &Value) -> bool {
-        self.last(uid, handler) == Some((hash(fields), hash(status)))
-    }
-
-    fn last(&self, uid: &Uid, handler: &str) -> Option<(u64, u64)> {
+    pub(super) fn is_last(&self, state: &CachedObject, handler: &str, fields: &Value) -> bool {
         let all = self.0.lock();
-        let last = all
-            .get(uid)?
-            .iter()
-            .find(|last| *last.handler == *handler)?;
-        Some((last.fields, last.status))
+        let known = all.get(state.uid()).and_then(|all| find(all, handler));
+        known.is_some_and(|last| {
+            let version = state.version();
+            // A cache may have a part of the status only, which has another hash.
+            let is_same = !version.is_empty() && last.version == *version;
+            last.fields == hash(fields) && (is_same || last.status == hash(&status_of(state)))
+        })
     }
 
-    pub(super) fn remember(&self, uid: &Uid, handler: &str, fields: &Value, status: &Value) {
-        let (fields, status) = (hash(fields), hash(status));
+    /// Remembers an apply, and the state after it.
+    pub(super) fn remember(&self, state: &CachedObject, handler: &str, fields: &Value) {
+        let (fields, status) = (hash(fields), hash(&status_of(state)));
+        let (uid, version) = (state.uid(), state.version().clone());
         let mut all = self.0.lock();
         if all.len() >= MOST {
             // Clearing everything needs no order of use, and costs one more apply for each object.
@@ -59,10 +65,11 @@ impl Applied {
         }
         let of_object = all.entry(uid.clone()).or_default();
         match of_object.iter_mut().find(|last| *last.handler == *handler) {
-            Some(last) => (last.fields, last.status) = (fields, status),
+            Some(last) => (last.fields, last.version, last.status) = (fields, version, status),
             None => of_object.push(Last {
                 handler: handler.into(),
                 fields,
+                version,
                 status,
             }),
         }
@@ -72,6 +79,18 @@ impl Applied {
     pub(crate) fn table_sizes(&self) -> TableSize {
         TableSize::new("applied statuses", self.0.lock().len(), MOST)
     }
+}
+
+/// Returns the status of an object, which is an empty object if there is none.
+pub(super) fn status_of(state: &CachedObject) -> Value {
+    match json_of(state)["status"].take() {
+        Value::Null => json!({}),
+        status => without_nulls(status),
+    }
+}
+
+fn find<'a>(all: &'a [Last], handler: &str) -> Option<&'a Last> {
+    all.iter().find(|last| *last.handler == *handler)
 }
 
 fn hash(fields: &Value) -> u64 {

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::applied::Applied;
+use super::applied::{Applied, status_of};
 use super::condition::ConditionUpdate;
 use super::decisions::{Decisions, PendingCondition};
 use super::diff::{changed, merge_patch, without_nulls};
@@ -35,8 +35,8 @@ use crate::wire::{Attempt, Changed, Managers, identity_of, is_shown, json_of};
 /// instead.
 ///
 /// **Partial caches.** If a [`Transform`](lariat_cache::Transform) removes parts of the status from the cache, the
-/// decision whether to write is made on the rest. The difference is then computed from the API server's state, which
-/// takes a request. A field that is neither given nor in the cache is removed with the next change of another field.
+/// decision whether to merge is made on the rest. The difference is then computed from the API server's state, which
+/// takes a request. An apply reads the object once after each change. A field that is neither given nor in the cache is removed with the next change of another field.
 ///
 /// **Several writes.** The written state is the base of the next write of the same call. [`Reconcile::newest`] returns
 /// it, while [`Reconcile::object`] does not change.
@@ -98,7 +98,8 @@ impl<K: View> StatusWriter<K> {
     ///
     /// **Requests.** No request is sent if the last apply of this process had the same fields, and the status has not
     /// changed since. So the first apply of a process is always sent, and one after each change of the status by others:
-    /// another replica may have applied more under the same field manager.
+    /// another replica may have applied more under the same field manager. Two processes that apply different fields under one
+    /// name at the same time undo each other; use a lease.
     ///
     /// Write a field in one way only: a field that was merged is not removed when it is no longer applied.
     pub fn by_apply(self) -> Self {
@@ -352,7 +353,7 @@ impl<K: View> StatusWriter<K> {
             .change(|state| {
                 let now = status_of(state);
                 let status = settle(&now);
-                if applied.is_last(state.uid(), handler, wanted, &now) {
+                if applied.is_last(state, handler, wanted) {
                     return Ok(None);
                 }
                 let mut fields = identity_of(self.cx.gvk(), self.cx.key());
@@ -365,7 +366,8 @@ impl<K: View> StatusWriter<K> {
                 Ok(Some(attempt.by_force(force).migrating(is_first)))
             })
             .await?;
-        applied.remember(uid, handler, wanted, &status_of(&self.cx.newest()));
+        // The state that was judged or answered, and not what a cache has by now.
+        applied.remember(&self.cx.call().newest(), handler, wanted);
         Ok(written)
     }
 
@@ -487,14 +489,6 @@ fn without_notes(mut object: Value) -> Value {
         }
     }
     without_nulls(object)
-}
-
-/// Returns the status of an object, which is an empty object if there is none.
-fn status_of(state: &CachedObject) -> Value {
-    match json_of(state)["status"].take() {
-        Value::Null => json!({}),
-        status => without_nulls(status),
-    }
 }
 
 impl<K> fmt::Debug for StatusWriter<K> {

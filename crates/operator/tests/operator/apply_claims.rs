@@ -1,10 +1,14 @@
 //! Tests of claims: a set neither adopts nor deletes the objects of others.
 
 use k8s_openapi::api::core::v1::ConfigMap;
+use std::sync::Arc;
+
+use futures::poll;
 use kube::api::{Api, Patch, PatchParams};
 use lariat_controller::Outcome;
 use lariat_operator::{Action, Apply, Desired, Immutable, PlannedAction, Reconcile};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 use tokio::time;
 
 use crate::apply_rig::{Rig, config, in_default, service};
@@ -403,6 +407,40 @@ async fn object_of_a_reconciler_that_has_ended_is_taken_over() {
     let error = rig.last().expect_err("the other one wants it");
     assert!(error.to_string().contains("of-two"), "{error}");
     two.deregister().await;
+    rig.kick().await;
+    time::sleep(60 * SECOND).await;
+    let x = rig.config_map("x").await.expect("it exists");
+    assert_eq!(x.data.expect("it has data")["key"], "2");
+}
+
+#[tokio::test(start_paused = true)]
+async fn call_that_outlives_its_reconciler_wants_nothing() {
+    let rig = Rig::watching().await;
+    let go = Arc::new(Notify::new());
+    let wait = Arc::clone(&go);
+    let two = rig
+        .bench
+        .operator
+        .reconciler("two", &rig.bench.widgets)
+        .owns(&rig.bench.factory.for_object::<ConfigMap>())
+        .register(move |cx: Reconcile<Widget>| {
+            let wait = Arc::clone(&wait);
+            async move {
+                wait.notified().await;
+                let wanted = Desired::new().with_value(config("x", "1"));
+                cx.apply_set("of-two").apply(wanted).await?;
+                Ok(Outcome::done())
+            }
+        });
+    let two = two.expect("the name is free");
+    rig.bench.create("a", 1).await;
+    settle().await;
+    let mut ending = Box::pin(two.deregister());
+    assert!(poll!(ending.as_mut()).is_pending(), "its call is running");
+    go.notify_one();
+    ending.await;
+    assert!(rig.config_map("x").await.is_some());
+    rig.want([config("x", "2")]);
     rig.kick().await;
     time::sleep(60 * SECOND).await;
     let x = rig.config_map("x").await.expect("it exists");
