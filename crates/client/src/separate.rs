@@ -44,8 +44,8 @@ struct RecipeSlot {
 ///
 /// Its tasks belong to the current runtime. A program on two runtimes needs it: the connections of a client stand still
 /// while the runtime is blocked that the client was created on. Its requests are counted with those of the other
-/// client. An exec plugin of the configuration is run for it too. Over TLS it speaks HTTP/1.1, unless the other client has
-/// [`Http2::PriorKnowledge`](crate::Http2::PriorKnowledge): a request without an answer leaves its connection.
+/// client. An exec plugin of the configuration is run for it too. Over TLS it speaks HTTP/1.1, unless the other client
+/// has [`Http2::PriorKnowledge`](crate::Http2::PriorKnowledge): a request without an answer leaves its connection.
 ///
 /// The first request goes through the other client's connections, and so do later ones while an exec plugin fails or
 /// takes more than a second. If the other client was not created by [`connect`](crate::connect) or a similar function,

@@ -41,13 +41,13 @@ impl Subscriber for Feed {
             if !own.hold(change.object()) {
                 return None;
             }
-            let (mut due, priority) = lanes.due(change);
-            // With its controlling owner the key has moved here, and the other member drops what waits for it. So it is
-            // handled as a gain, whatever predicates say about this change.
+            let (mut due, mut priority) = lanes.due(change);
+            // With its controlling owner the key has moved here, and the other member drops the calls that wait for it.
             if let Change::Updated { old, new } = change
                 && !own.hold(old)
             {
-                due = lanes.may_be_due(new);
+                due.merge(&lanes.may_be_due(new));
+                priority = lanes.priority(&due, change);
             }
             if let Some(caller) = caller
                 .as_ref()

@@ -17,9 +17,10 @@ impl ControllerCore {
         self.enqueue_gained(opened, &gain);
     }
 
-    /// Enqueues the objects that the share has gained, for the handlers that may want them.
+    /// Enqueues the objects that the share has gained.
     ///
-    /// The former member may have had to call a handler for an update, a related object or a retry.
+    /// At a start these are for the handlers that may want such objects, and later for all: the former member may have had
+    /// to call a handler for an update, a related object or a retry.
     fn enqueue_gained(&self, opened: &Opened, gain: &Gain) {
         let lanes = self.lanes().list();
         let snapshot = opened.informer().store().snapshot();
@@ -27,7 +28,12 @@ impl ControllerCore {
         add_in_pieces(
             self.queue(),
             gained.filter_map(|object| {
-                let (change, due) = (Feed::initial(object), lanes.may_be_due(object));
+                let change = Feed::initial(object);
+                let due = if gain.is_first() {
+                    lanes.may_be_due(object)
+                } else {
+                    lanes.all()
+                };
                 let priority = lanes.priority(&due, &change);
                 let add = Add::now().lanes(due.clone()).priority(priority);
                 let add = add.payload(change.cause().into());

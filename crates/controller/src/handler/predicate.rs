@@ -15,8 +15,8 @@ use lariat_core::LabelSelector;
 ///
 /// It does not apply to enqueued keys, to keys of [related](crate::Relation) objects, to retries, to the handler's own
 /// resyncs, and to states that are not later than the one before, as after a restore of the API server
-/// ([`Change::is_rewound`]). A key that comes from another replica calls the handler if the predicate selects an addition
-/// or an update of its object.
+/// ([`Change::is_rewound`]), nor to keys that come from another replica. At its start a replica calls the handler for an
+/// object if the predicate selects its addition, or an update in which nothing has changed.
 ///
 /// The ready-made predicates are those of controller-runtime. As there, they select creations and deletions, and filter
 /// updates. A resync counts as an update in which nothing has changed.

@@ -218,10 +218,13 @@ impl Lane {
             || also.is_some_and(|also| also.wants(change))
     }
 
-    /// Returns whether some change of an object in this state may call the handler.
+    /// Returns whether the handler wants additions, or updates that change nothing, of an object in this state.
     ///
     /// It is asked about a key that comes from another member, which may have had to call it for an earlier change.
     pub(crate) fn may_want(&self, object: &Arc<CachedObject>) -> bool {
+        let Some(predicate) = &self.options.predicate else {
+            return true;
+        };
         let object = || Arc::clone(object);
         let (initial, old, new) = (true, object(), object());
         let changes = [
@@ -232,8 +235,7 @@ impl Lane {
             Change::Updated { old, new },
         ];
         let asks = |predicate: &Predicate| changes.iter().any(|change| predicate.wants(change));
-        let also = self.options.also.as_ref();
-        self.options.predicate.as_ref().is_none_or(asks) || also.is_some_and(asks)
+        asks(predicate) || self.options.also.as_ref().is_some_and(asks)
     }
 
     /// Returns the handler's own priority, or else the usual one.

@@ -52,11 +52,7 @@ impl LaneList {
     pub(crate) fn due(&self, change: &Change) -> (Due, Priority) {
         let usual = priority(change);
         if self.alike {
-            return if self.lanes.is_empty() {
-                (Due::none(), usual)
-            } else {
-                (Due::ALL, usual)
-            };
+            return (self.all(), usual);
         }
         let wanting = self.lanes.iter().filter(|lane| lane.wants(change));
         let mut urgency = None;
@@ -67,8 +63,20 @@ impl LaneList {
         (due, urgency.unwrap_or(usual))
     }
 
-    /// Returns the lanes that some change of an object in this state may call.
+    /// Returns all lanes.
+    pub(crate) fn all(&self) -> Due {
+        if self.lanes.is_empty() {
+            Due::none()
+        } else {
+            Due::ALL
+        }
+    }
+
+    /// Returns the lanes that want additions, or updates that change nothing, of an object in this state.
     pub(crate) fn may_be_due(&self, object: &Arc<CachedObject>) -> Due {
+        if self.alike {
+            return self.all();
+        }
         let wanting = self.lanes.iter().filter(|lane| lane.may_want(object));
         wanting.map(|lane| lane.id()).collect()
     }

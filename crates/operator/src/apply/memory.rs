@@ -329,12 +329,16 @@ impl SetMemory<'_> {
             return true;
         }
         // Each write of the status changes the resource version too, and after a restore of the API server a version may
-        // be of two states, so the contents are compared. The version decides when the state is first seen in the cache,
-        // and if only metadata is cached.
+        // be of two states, so the contents are compared: with the one that was applied, or with what the cache showed
+        // of it. The generation stands in for the parts that a transform has removed.
         let content = Content::of_cached(now);
+        let is_version = entry.version == *now.version();
         let is_shown = match entry.shown {
-            Some(shown) if content.whole.is_some() => content.is_same(shown),
-            _ => entry.version == *now.version(),
+            Some(shown) if content.whole.is_some() => {
+                content.is_same(shown) && (is_version || content.metadata.is_some())
+            }
+            // The first sight of the state, or only metadata is cached.
+            _ => is_version,
         };
         if !is_shown && !content.is_same(entry.content) {
             return false;
@@ -557,6 +561,7 @@ mod tests {
             let mut part = pod("u", version, "one", phase);
             part.as_object_mut().expect("an object").remove("spec");
             part["metadata"]["labels"] = json!({"label": label});
+            part["metadata"]["generation"] = json!(1);
             set.is_as_applied(&id, 7, &Arc::new(object(&part)))
         };
         assert!(shows("5", "Pending", "a") && shows("5", "Pending", "a"));

@@ -90,6 +90,10 @@ pub(super) enum Fate {
 impl Siblings {
     /// Records what a set wants, before it is applied.
     pub(super) fn announce(&mut self, set: &str, by: &Caller, wanted: BTreeSet<Identity>) {
+        // A call may outlive its reconciler, and what it applies is free for others.
+        if by.has_ended() {
+            return;
+        }
         let known = self.sets.get(set);
         let apply = LastApply {
             by: by.clone(),

@@ -215,7 +215,11 @@ impl<K: View> Call<K> {
             Err(error) => return Err(error.into()),
         };
         let operator = Arc::clone(&self.setup.operator);
-        let cx = Reconcile::new(Arc::clone(cx), last, raw, operator, OfReconciler::default());
+        let of_reconciler = OfReconciler {
+            ended: Arc::clone(&self.of_reconciler.ended),
+            ..OfReconciler::default()
+        };
+        let cx = Reconcile::new(Arc::clone(cx), last, raw, operator, of_reconciler);
         // Recorded before the call: if it hangs until the timeout, or panics, the next call knows.
         self.ends.begin(&uid);
         match gone.call(cx.clone()).await {

@@ -43,14 +43,23 @@ impl Applied {
     /// Returns whether a reconciler last applied exactly these fields, and the status has not changed since.
     ///
     /// A change may be the apply of another replica under the same field manager, whose fields have to be removed.
-    pub(super) fn is_last(&self, state: &CachedObject, handler: &str, fields: &Value) -> bool {
+    ///
+    /// `is_whole` is whether the state shows the whole status. If not, each other version counts as a change.
+    pub(super) fn is_last(
+        &self,
+        state: &CachedObject,
+        handler: &str,
+        fields: &Value,
+        is_whole: bool,
+    ) -> bool {
         let all = self.0.lock();
         let known = all.get(state.uid()).and_then(|all| find(all, handler));
-        known.is_some_and(|last| {
-            let version = state.version();
-            // A cache may have a part of the status only, which has another hash.
-            let is_same = !version.is_empty() && last.version == *version;
-            last.fields == hash(fields) && (is_same || last.status == hash(&status_of(state)))
+        let known = known.map(|last| (last.fields, last.version.clone(), last.status));
+        drop(all);
+        known.is_some_and(|(of_fields, of_version, of_status)| {
+            let is_same = !of_version.is_empty() && of_version == *state.version();
+            let is_unchanged = || is_whole && of_status == hash(&status_of(state));
+            of_fields == hash(fields) && (is_same || is_unchanged())
         })
     }
 

@@ -36,7 +36,8 @@ use crate::wire::{Attempt, Changed, Managers, identity_of, is_shown, json_of};
 ///
 /// **Partial caches.** If a [`Transform`](lariat_cache::Transform) removes parts of the status from the cache, the
 /// decision whether to merge is made on the rest. The difference is then computed from the API server's state, which
-/// takes a request. An apply reads the object once after each change. A field that is neither given nor in the cache is removed with the next change of another field.
+/// takes a request, as does an apply after each change of the object. A field that is neither given nor in the cache is
+/// removed with the next change of another field.
 ///
 /// **Several writes.** The written state is the base of the next write of the same call. [`Reconcile::newest`] returns
 /// it, while [`Reconcile::object`] does not change.
@@ -97,9 +98,9 @@ impl<K: View> StatusWriter<K> {
     /// the operator's name alone are released when the reconciler first applies.
     ///
     /// **Requests.** No request is sent if the last apply of this process had the same fields, and the status has not
-    /// changed since. So the first apply of a process is always sent, and one after each change of the status by others:
-    /// another replica may have applied more under the same field manager. Two processes that apply different fields under one
-    /// name at the same time undo each other; use a lease.
+    /// changed since. So the first apply of a process is always sent, and one after each change of the status by
+    /// others: another replica may have applied more under the same field manager. Two processes that apply different
+    /// fields under one name at the same time undo each other; use a lease.
     ///
     /// Write a field in one way only: a field that was merged is not removed when it is no longer applied.
     pub fn by_apply(self) -> Self {
@@ -349,11 +350,12 @@ impl<K: View> StatusWriter<K> {
         // The first apply of a process also releases fields that an earlier release applied under another field
         // manager.
         let is_first = !applied.has(uid, handler);
+        let is_whole = is_shown(&operator.caches, self.cx.gvk(), "/status");
         let written = self
             .change(|state| {
                 let now = status_of(state);
                 let status = settle(&now);
-                if applied.is_last(state, handler, wanted) {
+                if applied.is_last(state, handler, wanted, is_whole) {
                     return Ok(None);
                 }
                 let mut fields = identity_of(self.cx.gvk(), self.cx.key());
