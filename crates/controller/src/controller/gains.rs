@@ -17,10 +17,10 @@ impl ControllerCore {
         self.enqueue_gained(opened, &gain);
     }
 
-    /// Enqueues the objects that the share has gained.
+    /// Enqueues the objects that the share has gained, for the handlers that want such objects.
     ///
-    /// At a start these are for the handlers that may want such objects, and later for all: the former member may have had
-    /// to call a handler for an update, a related object or a retry.
+    /// The former member may have had to call a handler for an update, a related object or a retry. Which of them is not
+    /// known here, and a predicate may be the scope of a handler.
     fn enqueue_gained(&self, opened: &Opened, gain: &Gain) {
         let lanes = self.lanes().list();
         let snapshot = opened.informer().store().snapshot();
@@ -29,11 +29,7 @@ impl ControllerCore {
             self.queue(),
             gained.filter_map(|object| {
                 let change = Feed::initial(object);
-                let due = if gain.is_first() {
-                    lanes.may_be_due(object)
-                } else {
-                    lanes.all()
-                };
+                let due = lanes.may_be_due(object);
                 let priority = lanes.priority(&due, &change);
                 let add = Add::now().lanes(due.clone()).priority(priority);
                 let add = add.payload(change.cause().into());

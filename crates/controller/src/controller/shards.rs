@@ -120,11 +120,6 @@ impl Gain {
     pub(super) fn holds(&self, object: &ObjectMetadata) -> bool {
         self.keys.holds(ShardKey::of_object(&self.gvk, object))
     }
-
-    /// Returns whether this process had no key before, so that it is a start.
-    pub(super) fn is_first(&self) -> bool {
-        self.keys.is_first()
-    }
 }
 
 /// The permission of this process to handle a key in one run.

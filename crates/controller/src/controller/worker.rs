@@ -87,8 +87,8 @@ pub(super) async fn work(
             }
         }
         let Some(permit) = core.own_keys().permit(opened.informer().store(), &work) else {
-            // Nothing is lost: a member enqueues all keys of its share when it gains them. Past the renew deadline the key
-            // goes back, as a late renewal brings no gain.
+            // A member enqueues the keys that it gains, for the handlers that want such objects. Past the renew deadline
+            // the key goes back, as a late renewal brings no gain.
             if core.may_call() {
                 work.done_with([]);
             }

@@ -15,8 +15,9 @@ use lariat_core::LabelSelector;
 ///
 /// It does not apply to enqueued keys, to keys of [related](crate::Relation) objects, to retries, to the handler's own
 /// resyncs, and to states that are not later than the one before, as after a restore of the API server
-/// ([`Change::is_rewound`]), nor to keys that come from another replica. At its start a replica calls the handler for an
-/// object if the predicate selects its addition, or an update in which nothing has changed.
+/// ([`Change::is_rewound`]). With [sharding](crate::FactoryBuilder::sharding), a key that comes from another replica calls
+/// the handler if the predicate selects the addition of its object, or an update in which nothing has changed: a
+/// predicate that compares two states does not see the updates of the time before.
 ///
 /// The ready-made predicates are those of controller-runtime. As there, they select creations and deletions, and filter
 /// updates. A resync counts as an update in which nothing has changed.

@@ -229,7 +229,7 @@ async fn content_that_is_fetched_is_handled_where_its_controller_is() {
 
 /// The owner is metadata, so the predicate of the other member says nothing about the change.
 #[tokio::test(start_paused = true)]
-async fn key_that_moves_with_its_owner_is_handled_whatever_the_predicate_says() {
+async fn key_that_moves_with_its_owner_is_handled_as_a_gain() {
     let bench = Bench::new().await;
     create_many(&bench, 30).await;
     let program = Program::new(&bench.cluster);

@@ -166,7 +166,7 @@ async fn member_that_is_started_again_under_its_name_handles_its_share_again() {
 
 /// The former member had selected an update, and had failed for it.
 #[tokio::test(start_paused = true)]
-async fn key_that_a_replica_gains_is_handled_whatever_the_predicate_says() {
+async fn key_that_a_replica_gains_is_handled_by_handlers_of_updates() {
     let bench = Bench::new().await;
     create_many(&bench, 30).await;
     let program = Program::new(&bench.cluster);

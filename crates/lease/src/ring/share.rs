@@ -177,12 +177,6 @@ impl Gained {
     pub fn holds(&self, key: ShardKey) -> bool {
         self.now.holds(key) && !self.kept.holds(key)
     }
-
-    /// Returns whether this process had no key before, so that it is a start.
-    #[must_use]
-    pub fn is_first(&self) -> bool {
-        self.kept == Share::none()
-    }
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ impl Applied {
     ///
     /// A change may be the apply of another replica under the same field manager, whose fields have to be removed.
     ///
-    /// `is_whole` is whether the state shows the whole status. If not, each other version counts as a change.
+    /// `is_whole` is whether the cache shows the whole status. If not, each other version counts as a change.
     pub(super) fn is_last(
         &self,
         state: &CachedObject,

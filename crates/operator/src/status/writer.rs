@@ -36,7 +36,7 @@ use crate::wire::{Attempt, Changed, Managers, identity_of, is_shown, json_of};
 ///
 /// **Partial caches.** If a [`Transform`](lariat_cache::Transform) removes parts of the status from the cache, the
 /// decision whether to merge is made on the rest. The difference is then computed from the API server's state, which
-/// takes a request, as does an apply after each change of the object. A field that is neither given nor in the cache is
+/// takes a request, as does each apply after a change of the object. A field that is neither given nor in the cache is
 /// removed with the next change of another field.
 ///
 /// **Several writes.** The written state is the base of the next write of the same call. [`Reconcile::newest`] returns
