@@ -282,8 +282,14 @@ async fn refused_request_for_the_version_is_followed_by_a_list() {
     for code in [400, 403, 422, 500] {
         let script = empty();
         let bench = Scripted::of(script.checked(move |_| status(code, "Invalid")));
-        // The delays of five failed requests are random, and together at most two minutes.
-        time::sleep(3 * MINUTE).await;
+        // The delays of six failed requests are random, and together a little more than a minute at most.
+        let listed = async {
+            while bench.script.watches() < 2 {
+                time::sleep(Duration::from_secs(1)).await;
+            }
+        };
+        let listed = time::timeout(2 * MINUTE, listed).await;
+        listed.expect("the kind is listed");
         assert_eq!(
             (bench.script.lists(), bench.script.watches()),
             (2, 2),
