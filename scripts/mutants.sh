@@ -45,7 +45,7 @@ life() {
     try life lariat-controller -f 'crates/controller/src/controller/{owner,crew,opened,leaving}.rs' \
         -f 'crates/controller/src/factory/{life,stop}.rs' --all-features --test-tool nextest "$@" -- \
         --test controller \
-        -E 'test(ending) | test(kind_states) | test(lives::) | test(stopping) | test(pausing) | test(electing::) - test(a_hundred)'
+        -E '(test(ending) | test(kind_states) | test(lives::) | test(stopping) | test(pausing) | test(electing::)) - test(a_hundred)'
 }
 
 case ${1:-all} in
