@@ -42,8 +42,9 @@ scripts/postgres.sh >/dev/null
 # A snapshot that differs is a failure; to accept it, run the test with INSTA_UPDATE=always.
 export INSTA_UPDATE=${INSTA_UPDATE:-no}
 
-# What the end-to-end tests run, so that no test waits for a build.
-cargo build --workspace --all-features --bins --examples "$@"
+# What the end-to-end tests run, so that no test waits for a build; with the profile of the tests, so that nothing is built
+# twice.
+cargo build --workspace --all-features --profile test --bins --examples "$@"
 
 # cargo-nextest is faster and shows less, where it is installed.
 if cargo nextest --version >/dev/null 2>&1; then
