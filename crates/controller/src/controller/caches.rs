@@ -227,9 +227,16 @@ impl Caches {
     async fn related_filled(&self, lane: &Arc<Lane>) {
         while let Some(awaited) = lane.awaited().get() {
             let passed = awaited.since.elapsed();
-            let is_awaited = |read: &Read| match read.informer.status().phase {
-                Phase::Missing | Phase::Unwatchable => passed < MISSING_PATIENCE,
-                _ => !read.is_filled(),
+            let is_awaited = |read: &Read| {
+                let status = read.informer.status();
+                match status.phase {
+                    // Since it is not served, that is: before, the server may not have answered.
+                    Phase::Missing | Phase::Unwatchable => {
+                        let lasts = status.blind.map_or(Duration::ZERO, |blind| blind.lasts);
+                        passed.min(lasts) < MISSING_PATIENCE
+                    }
+                    _ => !read.is_filled(),
+                }
             };
             let related = self.related_of(&awaited.numbers);
             let Some(read) = related.into_iter().find(is_awaited) else {

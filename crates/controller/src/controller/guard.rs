@@ -46,6 +46,8 @@ pub(super) struct Failure {
     pub(super) is_slow: bool,
     /// Whether the failure is left out of the failures in a row.
     pub(super) is_uncounted: bool,
+    /// Whether the handler was not called, so that none of its retries is used up.
+    pub(super) is_uncalled: bool,
     pub(super) priority: Option<Priority>,
     /// The delay before the next attempt, if the error sets one.
     pub(super) after: Option<Duration>,
@@ -63,6 +65,7 @@ impl Failure {
             is_conflict: error.is_conflict(),
             is_slow: error.is_slow(),
             is_uncounted: error.is_uncounted(),
+            is_uncalled: false,
             priority: error.priority(),
             after: error.delay(),
             not_before: error.not_before(),
@@ -76,6 +79,19 @@ impl Answer {
         Self {
             ended: ended(error),
             result: Err(Failure::of(error)),
+            updated: None,
+        }
+    }
+
+    /// Answers for a handler that could not be called.
+    pub(super) fn uncalled(error: &HandlerError) -> Self {
+        let failure = Failure {
+            is_uncalled: true,
+            ..Failure::of(error)
+        };
+        Self {
+            ended: ended(error),
+            result: Err(failure),
             updated: None,
         }
     }

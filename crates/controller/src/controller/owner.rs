@@ -197,7 +197,12 @@ impl Owner {
         };
         let interrupt = tokio::select! {
             biased;
-            () = leads => return State::Running(Arc::clone(opened)),
+            // A process that leads only after its stop has begun calls no handler, and gives the lease back.
+            () = leads => return if self.stopping.drain.is_cancelled() && !self.core.is_drained_by_stop() {
+                State::Draining(None)
+            } else {
+                State::Running(Arc::clone(opened))
+            },
             interrupt = interrupted(&self.slot, &self.stopping, opened) => interrupt,
         };
         match interrupt {
@@ -221,10 +226,6 @@ impl Owner {
         }
         caches.place_owners();
         self.core.set_working(self.wanted);
-        if self.workers.is_empty() {
-            // The entries of workers that an earlier stop aborted. Its error has named them.
-            self.core.activity().clear();
-        }
         let core = Arc::clone(&self.core);
         loop {
             // Created before the state is read, so that a change in between is not missed.

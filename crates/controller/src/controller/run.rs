@@ -205,8 +205,8 @@ impl Runner<'_> {
                 let caller = call.caller();
                 guarded(call, caller).await
             }
-            // The handler is not called. The failed fetch counts as its failure, so it is retried with its backoff.
-            Err(error) => Answer::failed(&error.into()),
+            // The handler is not called. The failed fetch is retried with its backoff, however few retries it has.
+            Err(error) => Answer::uncalled(&error.into()),
         };
         // Handlers after this one see what it returned, also if it failed after a write.
         self.seen.returned = answer.updated.take().or(self.seen.returned.take());

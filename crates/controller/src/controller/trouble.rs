@@ -19,6 +19,14 @@ use crate::snapshot::{FailingKey, GivenUpKey};
 impl ControllerCore {
     /// Returns the keys that a handler fails for, in no order.
     pub(super) fn failing(&self, lane: &Lane) -> Vec<ObjectKey> {
+        if !self.is_working() {
+            return Vec::new();
+        }
+        self.sweep_failures(lane)
+    }
+
+    /// Forgets keys that a handler no longer fails for; returns the others.
+    fn sweep_failures(&self, lane: &Lane) -> Vec<ObjectKey> {
         lane.failures().sweep(|key| self.still_fails(lane, key))
     }
 
@@ -35,7 +43,7 @@ impl ControllerCore {
     /// Logs the failures that are due, or at the end all that are not logged.
     pub(super) fn log_failures(&self, is_end: bool) {
         for lane in self.lanes().list().iter() {
-            self.failing(lane);
+            self.sweep_failures(lane);
             lane.failures().log_due(self.gvk(), lane.name(), is_end);
         }
     }

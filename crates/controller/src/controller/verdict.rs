@@ -175,8 +175,9 @@ impl EndedCall<'_> {
             return requeued(lane, self.ended.again_in, priority);
         }
         let is_terminal = failure.class == Class::Terminal;
-        // An uncounted failure never exhausts the retries.
-        let is_exhausted = !is_terminal && !is_uncounted && lane.is_exhausted(failures);
+        // Neither an uncounted failure nor a handler that was not called exhausts the retries.
+        let may_exhaust = !is_terminal && !is_uncounted && !failure.is_uncalled;
+        let is_exhausted = may_exhaust && lane.is_exhausted(failures);
         let is_final = is_exhausted || is_terminal;
         let again_in = if is_final {
             // For the queue, the lane is done: its failures in a row are reset.

@@ -13,7 +13,7 @@ use super::factory::SharedControllerFactory;
 use super::life::{Life, StopEnd};
 use super::options::Election;
 use super::phase::FactoryPhase;
-use super::run::FactoryRun;
+use super::run::{FactoryRun, LostLease};
 use super::{duplicates, stop};
 use crate::error::{RunError, StartError, StopError};
 use crate::{notices, panics};
@@ -197,7 +197,7 @@ impl SharedControllerFactory {
         tokio::select! {
             biased;
             // Polled first, so that a signal handler is installed by the first poll, before any handler is called.
-            _ = &mut shutdown => return Ok(self.stop().await?),
+            _ = &mut shutdown => return self.stop_run(self.lease()).await,
             started = self.start(workers) => match started {
                 Err(StartError::Lease(reason @ LeaseError::Lost { .. })) => return Err(RunError::Lost(reason)),
                 started => started?,
@@ -219,17 +219,28 @@ impl SharedControllerFactory {
     ///
     /// Dropping the future before `shutdown` resolves changes nothing; afterwards as for [`stop`](Self::stop).
     pub async fn run_until<T>(&self, shutdown: impl Future<Output = T>) -> Result<(), RunError> {
-        let lost = tokio::select! {
+        let lease = self.lease();
+        tokio::select! {
             biased;
-            _ = shutdown => None,
-            reason = self.lease_lost() => Some(reason),
-        };
+            _ = shutdown => {}
+            _ = self.lease_lost() => {}
+        }
+        self.stop_run(lease).await
+    }
+
+    /// Stops a run, whose lease may be lost before the stop or during it.
+    async fn stop_run(&self, lease: Option<LostLease>) -> Result<(), RunError> {
         let stopped = self.stop().await;
-        match lost {
-            // A lost lease always leaves dropped calls behind, so the stop's own error adds nothing.
-            Some(reason) => Err(RunError::Lost(reason)),
+        match lease.as_ref().and_then(LostLease::known) {
+            // Its dropped calls are all that the stop's own error would add.
+            Some(reason) => Err(RunError::Lost(reason.clone())),
             None => Ok(stopped?),
         }
+    }
+
+    /// Returns the lease of the present run, to learn of its loss.
+    fn lease(&self) -> Option<LostLease> {
+        self.core.state.lock().life.run().and_then(FactoryRun::lost)
     }
 
     /// Waits until the lease of this run is lost, and returns the reason.
@@ -240,9 +251,8 @@ impl SharedControllerFactory {
     ///
     /// Cancel safe: once the lease is lost, every call resolves immediately until the factory is stopped.
     pub async fn lease_lost(&self) -> LeaseError {
-        let lost = self.core.state.lock().life.run().and_then(FactoryRun::lost);
-        match lost {
-            Some(lost) => lost.reason().await,
+        match self.lease() {
+            Some(lease) => lease.reason().await,
             None => std::future::pending().await,
         }
     }
@@ -267,8 +277,8 @@ impl SharedControllerFactory {
     ///
     /// # Errors
     ///
-    /// Some keys that were due were not processed within the grace period. The factory has stopped nevertheless; the
-    /// keys are kept for the next start.
+    /// Some keys that were due were not processed within the grace period, or before the lease was lost. The factory
+    /// has stopped nevertheless; the keys are kept for the next start.
     ///
     /// # Cancel safety
     ///

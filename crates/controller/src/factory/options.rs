@@ -68,6 +68,15 @@ impl Election {
         }
     }
 
+    /// Returns the leadership of this process; none if the election is misconfigured.
+    pub(super) fn leadership(&self) -> Option<Leadership> {
+        match self {
+            Self::Leader(elector) => Some(elector.leadership()),
+            Self::Ring(member) => Some(member.leadership()),
+            Self::Invalid(_) => None,
+        }
+    }
+
     /// Resets the leadership to standby, before a run waits for it.
     pub(super) fn standby(&self) {
         match self {
@@ -81,11 +90,7 @@ impl Election {
 impl Options {
     /// Returns the leadership of this process; none without an election.
     pub(super) fn leadership(&self) -> Option<Leadership> {
-        match &self.election {
-            Some(Election::Leader(elector)) => Some(elector.leadership()),
-            Some(Election::Ring(member)) => Some(member.leadership()),
-            Some(Election::Invalid(_)) | None => None,
-        }
+        self.election.as_ref()?.leadership()
     }
 
     /// Returns the shards of this process; none without a ring.

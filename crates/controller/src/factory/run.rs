@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use lariat_cache::SharedClientFactory;
-use lariat_lease::LeaseError;
+use lariat_lease::{LeadershipState, LeaseError, Leadership};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::time;
@@ -53,6 +53,8 @@ struct RunningElection {
     /// Cancelled to end the election without releasing the lease, which then expires.
     expire: CancellationToken,
     lost: LostLease,
+    /// None if the election is misconfigured.
+    leadership: Option<Leadership>,
 }
 
 /// How the lease ends with a run.
@@ -82,6 +84,19 @@ impl LostLease {
             Some(reason) => reason.clone(),
             None => std::future::pending().await,
         }
+    }
+
+    /// Returns why the lease was lost, if it was.
+    pub(super) fn known(&self) -> Option<&LeaseError> {
+        self.reason.get()
+    }
+}
+
+impl RunningElection {
+    /// Returns whether this process has not led in this run, and is not a member of the ring.
+    fn stands_by(&self) -> bool {
+        let state = self.leadership.as_ref().map(Leadership::state);
+        matches!(state, Some(LeadershipState::Standby { .. }))
     }
 }
 
@@ -124,6 +139,7 @@ impl FactoryRun {
         // controller would take for a lost lease.
         election.standby();
         let tasks = TaskTracker::new();
+        let leadership = election.leadership();
         let (election, stop) = (election.clone(), release.clone().cancelled_owned());
         let (ended, expired) = (lost.clone(), expire.clone());
         let (watched, lease) = (Arc::clone(&self.watched), election.lease());
@@ -162,6 +178,7 @@ impl FactoryRun {
             release,
             expire,
             lost,
+            leadership,
         });
     }
 
@@ -225,6 +242,11 @@ impl FactoryRun {
     pub(super) fn begin_stop(&self) {
         self.cores().for_each(|core| core.note_stop());
         self.stopping.drain.cancel();
+        // A process that leads later would handle nothing, and keep the lease until the last call of other kinds has
+        // ended. Asked after the cancellation, from which on no kind begins to call handlers.
+        if let Some(election) = self.election.as_ref().filter(|it| it.stands_by()) {
+            election.release.cancel();
+        }
     }
 
     fn cores(&self) -> impl Iterator<Item = &Arc<ControllerCore>> {
@@ -273,16 +295,19 @@ impl FactoryRun {
         self.cores().for_each(|core| core.drain());
         self.tasks.close();
         let stop_log = StopLog::new(self, grace);
-        if time::timeout(grace, stop_log.join()).await.is_ok() {
+        let is_in_time = time::timeout(grace, stop_log.join()).await.is_ok();
+        if is_in_time && self.lost().is_none_or(|lease| lease.known().is_none()) {
             stop_log.log_end();
             self.end_election(LeaseEnd::Release).await;
             return Ok(());
         }
-        // Running calls are dropped at their next await. Their keys go back into the queue, and are reported as
-        // unfinished.
-        stop_log.log_abort();
-        self.stopping.abort.cancel();
-        stop_log.join().await;
+        // With the lease, workers have dropped their calls and left the rest. Otherwise running calls are dropped at
+        // their next await. Their keys go back into the queue, and are reported as unfinished.
+        if !is_in_time {
+            stop_log.log_abort();
+            self.stopping.abort.cancel();
+            stop_log.join().await;
+        }
         // Only now: the entries of dropped calls are left. Calls that need no lease may go on beside another leader's.
         let mut led = self.left().filter(|(core, _)| core.leadership().is_some());
         let drops_calls = led.any(|(_, calls)| !calls.is_empty());

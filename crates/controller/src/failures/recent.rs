@@ -88,7 +88,9 @@ impl Failures {
         due.is_some_and(|due| at.is_none_or(|at| due < at))
     }
 
-    /// Logs what is due, and forgets errors that are over; at the end logs everything, and forgets everything.
+    /// Logs what is due, and forgets errors that are over; at the end of a run logs everything.
+    ///
+    /// Keys that are failing then are retried by the next run, which says when they recover.
     pub(crate) fn log_due(&self, kind: &Gvk, handler: &str, is_end: bool) {
         let mut recent = self.recent.lock();
         let lines = recent.take_lines(Instant::now(), is_end);
@@ -122,13 +124,17 @@ impl Recent {
         group.failed(failed, is_due, now)
     }
 
-    /// Returns the lines that are due, and drops groups that are over; at the end takes all.
+    /// Returns the lines that are due, and drops groups that are over; at the end takes all, and keeps failing keys.
     fn take_lines(&mut self, now: Instant, is_end: bool) -> Vec<Group> {
         let mut lines = Vec::new();
         self.groups.retain(|_, group| {
             let is_due = is_end || group.due().is_some_and(|due| due <= now);
             let line = is_due.then(|| group.take_line(now)).flatten();
-            let is_kept = !is_end && (!is_due || line.is_some());
+            let is_kept = if is_end {
+                group.failing > 0
+            } else {
+                !is_due || line.is_some()
+            };
             lines.extend(line);
             is_kept
         });

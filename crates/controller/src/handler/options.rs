@@ -123,7 +123,8 @@ impl HandlerOptions {
     ///
     /// After the last retry, the failure is logged as final. The handler is called again when the object changes, when
     /// its key is enqueued, or [after a delay](Self::requeue_final). A delayed call that is waiting then, such as the
-    /// retry before a change, still comes, as the first of a new series.
+    /// retry before a change, still comes, as the first of a new series. A fetch of [content that is not
+    /// cached](lariat_cache::Storage) that fails is tried again, and uses up no retry.
     pub fn max_retries(self, retries: u32) -> Self {
         let max_retries = Some(retries);
         Self {

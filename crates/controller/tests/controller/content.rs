@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use lariat_cache::{KindOptions, Metadata, Storage};
 use lariat_cluster::faults::{Action, After, Refusal, Rule, StatusCode};
-use lariat_controller::{Context, HandlerResult, Outcome};
+use lariat_controller::{Context, HandlerOptions, HandlerResult, Outcome};
 use parking_lot::Mutex;
 use serde_json::json;
 use tokio::time;
@@ -324,4 +324,20 @@ async fn what_waits_for_content_when_a_factory_stops_is_handled_after_the_next_s
     bench.start().await;
     settle().await;
     assert_eq!(late.len(), 10);
+}
+
+/// A handler that was not called has not failed.
+#[tokio::test(start_paused = true)]
+async fn fetches_that_fail_do_not_use_up_the_retries_of_a_handler() {
+    let on_demand = KindOptions::default().storage(Storage::OnDemand);
+    let bench =
+        Bench::with(|builder| builder.caches(|caches| caches.default_options(on_demand))).await;
+    let refusal = Action::Refuse(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR));
+    let refused = Rule::new(refusal).verb("get").resource("configmaps");
+    bench.cluster.faults().add(refused.times(10));
+    let calls = bench.record_with("reads", HandlerOptions::default().max_retries(2));
+    bench.create("one").await;
+    bench.start().await;
+    time::sleep(60 * SECOND).await;
+    assert_eq!(calls.len(), 1);
 }

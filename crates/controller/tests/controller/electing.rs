@@ -384,3 +384,68 @@ async fn election_that_panics_ends_the_run_with_the_reason() {
         "{text}"
     );
 }
+
+/// Its calls are dropped, and its other keys wait for the next leader.
+#[tokio::test(start_paused = true)]
+async fn lease_that_is_lost_during_a_stop_ends_the_run_with_the_loss() {
+    let bench = Bench::new().await;
+    let factory = elected(&bench.cluster, "one").build();
+    let config_maps = factory.for_object::<ConfigMap>();
+    let hangs = |_: Context<ConfigMap>| std::future::pending::<HandlerResult>();
+    config_maps
+        .register_handler("hangs", hangs)
+        .expect("registered");
+    let (running, stop) = (factory.clone(), CancellationToken::new());
+    let stopped = stop.clone().cancelled_owned();
+    let mut run = JoinSet::new();
+    run.spawn(async move { running.run(1, stopped).await });
+    for name in ["a", "b"] {
+        bench.create(name).await;
+    }
+    sleep(5 * SECOND).await;
+    let logs = Logs::begin();
+    stop.cancel();
+    sleep(SECOND).await;
+    bench.cluster.faults().blackhole("one");
+    let stopping = factory.clone();
+    let stopping = tokio::spawn(async move { stopping.stop().await });
+    let error = ended(&mut run).await.expect_err("the lease is lost");
+    assert!(matches!(error, RunError::Lost(_)), "{error}");
+    let text = logs.text();
+    assert!(!text.contains("were processed"), "{text}");
+    let error = stopping.await.expect("stopped").expect_err("keys are left");
+    let mut left: Vec<_> = error.unfinished.iter().map(|it| it.key.name()).collect();
+    left.sort_unstable();
+    assert_eq!(left, ["a", "b"]);
+}
+
+/// Another process leads at once, and need not wait for the calls of kinds that need no lease.
+#[tokio::test(start_paused = true)]
+async fn standby_that_is_stopping_does_not_take_the_lease() {
+    let bench = Bench::new().await;
+    let mut one = Replica::start(&bench.cluster, "one");
+    sleep(SECOND).await;
+    let mut two = Replica::start_with(&bench.cluster, "two", |builder| {
+        let everywhere = ControllerOptions::default().needs_leader(false);
+        builder.kind_options(Gvk::new("", "v1", "Secret"), everywhere)
+    });
+    let secrets = two.factory.for_object::<Secret>();
+    let hangs = |_: Context<Secret>| std::future::pending::<HandlerResult>();
+    secrets.register_handler("hangs", hangs).expect("registered");
+    let secrets = kube::Api::<Secret>::namespaced(bench.cluster.client(), "default");
+    let secret = serde_json::from_value(serde_json::json!({"metadata": {"name": "s"}}));
+    let secret = secret.expect("it is one");
+    let created = secrets.create(&kube::api::PostParams::default(), &secret).await;
+    created.expect("created");
+    bench.create("a").await;
+    sleep(5 * SECOND).await;
+    let three = Replica::start(&bench.cluster, "three");
+    sleep(5 * SECOND).await;
+    two.stop.cancel();
+    sleep(SECOND).await;
+    one.stop().await.expect("nothing hangs");
+    sleep(SECOND).await;
+    assert_eq!(three.calls.len(), 1);
+    assert!(two.ended().await.is_err(), "the call of the Secret hangs");
+    assert_eq!(two.calls.len(), 0);
+}

@@ -125,3 +125,29 @@ async fn failing_keys_leave_a_replica_that_hands_over() {
     time::sleep(60 * SECOND).await;
     assert_eq!((failing(&one), failing(&two)), (0, 1));
 }
+
+/// The retry of a refused write comes after five minutes.
+#[tokio::test(start_paused = true)]
+async fn failing_keys_count_at_once_after_a_start_that_retries_them_later() {
+    let logs = Logs::begin();
+    let bench = Bench::new().await;
+    let late = |cx: Context<ConfigMap>| async move {
+        match cx.attempt() {
+            1 => Err(HandlerError::from("not yet").retry_after(300 * SECOND)),
+            _ => Ok(Outcome::done()),
+        }
+    };
+    bench.config_maps.register_handler("late", late).unwrap();
+    bench.create("a").await;
+    bench.start().await;
+    time::sleep(10 * SECOND).await;
+    bench.factory.stop().await.unwrap();
+    assert_eq!(failing(&bench.factory), 0);
+    bench.start().await;
+    time::sleep(SECOND).await;
+    assert_eq!(failing(&bench.factory), 1);
+    assert_eq!(bench.config_maps.failing_keys(9).len(), 1);
+    time::sleep(300 * SECOND).await;
+    assert_eq!(failing(&bench.factory), 0);
+    assert!(logs.text().contains("handler recovered"), "{}", logs.text());
+}

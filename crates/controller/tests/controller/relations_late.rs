@@ -228,6 +228,28 @@ async fn a_late_handler_does_not_wait_for_ever_for_a_kind_that_is_not_served() {
     assert_eq!(second.len(), 1, "there are no objects of it");
 }
 
+/// Before that, nobody knows whether the kind is served.
+#[tokio::test(start_paused = true)]
+async fn wait_for_a_kind_that_is_not_served_begins_when_the_server_says_so() {
+    let bench = Bench::new().await;
+    bench.create("a").await;
+    bench.record("first");
+    bench.start().await;
+    settle().await;
+    let refusal = Fault::Refuse(Refusal::new(StatusCode::SERVICE_UNAVAILABLE));
+    let outage = bench.cluster.faults().add(Rule::new(refusal));
+    let others = bench.factory.for_kind(Gvk::new("demo.dev", "v1", "Widget"));
+    let relation = Relation::<Metadata>::owners().to("second");
+    bench.config_maps.watch_related(&others, relation);
+    let second = bench.record("second");
+    time::sleep(60 * SECOND).await;
+    bench.cluster.faults().remove(outage);
+    time::sleep(20 * SECOND).await;
+    assert_eq!(second.len(), 0, "its crd may be on its way");
+    time::sleep(90 * SECOND).await;
+    assert_eq!(second.len(), 1, "there are no objects of it");
+}
+
 /// Registers a handler that reads metadata only, so that only metadata is watched.
 fn reads_metadata<K: lariat_cache::View>(kind: &SharedController<K>) {
     let nothing = |_: Context<Metadata>| async { Ok(Outcome::done()) };
