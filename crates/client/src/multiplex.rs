@@ -163,6 +163,7 @@ impl Connections {
             .credentials
             .can_change()
             .then(|| request::copy(&request));
+        let is_passed_on = request::is_passed_on(request.uri().path());
         let request = login.sign(request).await?;
         let used = request.headers().get(header::AUTHORIZATION).cloned();
         let answer = self.send_as(&login, request).await;
@@ -173,10 +174,10 @@ impl Connections {
             return answer;
         };
         // A request with a TLS error is repeated only if it was not sent, that is if the connection was not
-        // established.
+        // established. A 401 to a request that the server passes on may be the answer of the program behind it.
         let is_safe = answer
             .as_ref()
-            .map_or_else(|error| was_not_sent(&**error), |_| true);
+            .map_or_else(|error| was_not_sent(&**error), |_| !is_passed_on);
         let Some(again) = copy.flatten().filter(|_| is_safe) else {
             return answer;
         };

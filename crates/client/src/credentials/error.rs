@@ -1,5 +1,8 @@
 //! The error of credentials, and the ways in which they are refused.
 
+use std::error::Error;
+use std::iter::successors;
+
 use kube::client::AuthError;
 use lariat_core::describe;
 
@@ -14,15 +17,25 @@ pub(crate) enum CredentialError {
     Unusable(String),
 }
 
+impl CredentialError {
+    /// Describes an error of kube's, when credentials are read or renewed.
+    pub(super) fn unusable(error: &(dyn Error + 'static)) -> Self {
+        let mut causes = successors(Some(error), |&error| error.source());
+        let is_command = |error: &(dyn Error + 'static)| {
+            matches!(error.downcast_ref(), Some(AuthError::AuthExecRun { .. }))
+        };
+        // kube's text has the arguments and the output of the command of an auth-provider, which are secrets.
+        Self::Unusable(if causes.any(is_command) {
+            "the command of the auth-provider fails; kubectl knows none any more, use an exec plugin".to_owned()
+        } else {
+            describe(error)
+        })
+    }
+}
+
 impl From<kube::Error> for CredentialError {
     fn from(error: kube::Error) -> Self {
-        Self::Unusable(match error {
-            // kube's text has the arguments and the output of the command of an auth-provider, which are secrets.
-            kube::Error::Auth(AuthError::AuthExecRun { .. }) => {
-                "the command of the auth-provider fails; kubectl knows none any more, use an exec plugin".to_owned()
-            }
-            error => describe(&error),
-        })
+        Self::unusable(&error)
     }
 }
 

@@ -8,7 +8,6 @@ use futures::future::BoxFuture;
 use http::{HeaderValue, Request, Response, header};
 use kube::client::Body;
 use kube::client::middleware::AuthLayer;
-use lariat_core::describe;
 use tower::{BoxError, Layer, ServiceExt};
 
 use super::error::{CredentialError, Refusal};
@@ -71,7 +70,7 @@ impl Login {
             }
             Signer::Provider(layer) => {
                 let signed = signed(layer, request).await;
-                signed.map_err(|error| CredentialError::Unusable(describe(&*error)))
+                signed.map_err(|error| CredentialError::unusable(&*error))
             }
         }
     }

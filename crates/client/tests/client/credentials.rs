@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use http::{Request, header};
 use hyper::body::Incoming;
+use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use kube::config::{ExecConfig, ExecInteractiveMode};
 use lariat_client::{ConnectError, CountedClient, Http2, from_config, separate};
@@ -651,4 +652,45 @@ async fn a_file_that_is_missing_is_named() {
     let error = error.expect("there is no token");
     assert!(matches!(error, ConnectError::Client { .. }));
     assert!(error.to_string().contains("/no/such/token"), "{error}");
+}
+
+/// It expires while the program runs.
+#[tokio::test]
+async fn error_of_an_auth_provider_that_is_renewed_has_nothing_of_its_command() {
+    let (folder, guarded) = (Folder::new("auth-renewed"), Guarded::start("sesame").await);
+    let plugin = folder.plugin("[ -e again ] && { echo hunter2; exit 1; }; touch again");
+    let soon = Timestamp::now() + SignedDuration::from_secs(30);
+    let credential = json!({"token": "sesame", "expiry": soon.to_string()});
+    folder.write("credential", &credential.to_string());
+    let provider = json!({"name": "gcp", "config": {
+        "cmd-path": plugin.command, "cmd-args": "--secret hunter3",
+        "token-key": "{.token}", "expiry-key": "{.expiry}",
+    }});
+    let provider = serde_json::from_value(provider).expect("it is one");
+    let client = guarded.client(|user| user.auth_provider = Some(provider)).await;
+    let request = Request::get("/version").body(Vec::new()).expect("a request");
+    let error = client.request_text(request).await.expect_err("it gives nothing");
+    let text = format!("{} {error:?}", describe(&error));
+    assert!(!text.contains("hunter"), "{text}");
+    assert!(text.contains("use an exec plugin"), "{text}");
+}
+
+#[tokio::test]
+async fn refusal_by_a_program_behind_the_server_is_no_reason_to_send_again() {
+    let (folder, guarded) = (Folder::new("passed-on"), Guarded::start("never").await);
+    folder.token("first", "");
+    let plugin = folder.plugin("");
+    let client = guarded.client(|user| user.exec = Some(plugin)).await;
+    let request = |path: &str| {
+        let uri = format!("/api/v1/namespaces/default/{path}");
+        Request::post(uri).body(b"{}".to_vec()).expect("a request")
+    };
+    folder.token("second", "");
+    let refused = client.request_text(request("services/shop/proxy/orders")).await;
+    assert!(refused.is_err());
+    assert_eq!(guarded.seen(), ["first"]);
+    // It may have been the server's own refusal, so the next request has other credentials.
+    *guarded.accepted.lock() = "second";
+    assert!(client.request_text(request("services/shop/proxy/orders")).await.is_ok());
+    assert_eq!(guarded.seen(), ["second"]);
 }
