@@ -380,14 +380,25 @@ impl SetMemory<'_> {
     }
 
     /// Remembers a state that is as wanted, such as the answer to an apply.
-    pub(super) fn remember(&self, id: &ObjectId, wanted: u64, state: ObjectState<'_>) {
+    ///
+    /// If the cache shows it already, its content there is remembered too: later the version may be of another state.
+    pub(super) fn remember(
+        &self,
+        id: &ObjectId,
+        wanted: u64,
+        state: ObjectState<'_>,
+        cached: Option<&Arc<CachedObject>>,
+    ) {
+        let is_it =
+            |cached: &&Arc<CachedObject>| cached.uid() == state.uid && cached.version() == state.version;
+        let cached = cached.filter(is_it);
         let entry = AppliedState {
             wanted,
             uid: state.uid.clone(),
             version: state.version.clone(),
             content: Content::of(state.json),
-            seen: Weak::new(),
-            shown: None,
+            seen: cached.map(Arc::downgrade).unwrap_or_default(),
+            shown: cached.map(|cached| Content::of_cached(cached)),
         };
         self.insert(id, entry);
         let kind = (id.gvk.group().to_owned(), id.gvk.kind().to_owned());
@@ -518,7 +529,7 @@ mod tests {
         let (uid, version) = (Uid::new("u"), ResourceVersion::new("5"));
         let answer = pod("u", "5", "one", "Pending");
         let json = answer.to_string();
-        set.remember(&id, 7, state(&uid, &version, json.as_bytes()));
+        set.remember(&id, 7, state(&uid, &version, json.as_bytes()), None);
         let is_as_applied =
             |wanted, value| set.is_as_applied(&id, wanted, &Arc::new(object(&value)));
         assert!(is_as_applied(7, pod("u", "5", "one", "Pending")));
@@ -563,7 +574,7 @@ mod tests {
             pod
         };
         let json = marked(pod("u", "5", "one", "Pending")).to_string();
-        set.remember(&id, 7, state(&uid, &version, json.as_bytes()));
+        set.remember(&id, 7, state(&uid, &version, json.as_bytes()), None);
         let shows = |version, phase, label: &str| {
             let mut part = marked(pod("u", version, "one", phase));
             part.as_object_mut().expect("an object").remove("spec");
@@ -573,6 +584,34 @@ mod tests {
         assert!(shows("5", "Pending", "a") && shows("5", "Pending", "a"));
         assert!(shows("6", "Running", "a"));
         assert!(!shows("7", "Running", "b") && !shows("6", "Running", "b"));
+    }
+
+    /// The server was restored, and gives the version again.
+    #[test]
+    fn state_that_the_cache_shows_at_the_answer_is_told_from_another_of_its_version() {
+        let gvk = Gvk::new("", "v1", "Pod");
+        let (memory, owners) = (memory_of(&gvk), Store::default());
+        let owner = object(&pod("owner", "1", "x", "y"));
+        let set = SetMemory {
+            memory: &memory,
+            owner_gvk: &gvk,
+            owner: &owner,
+            owners: &owners,
+            set: "s",
+        };
+        let key = ObjectKey::namespaced("n", "a");
+        let id = ObjectId {
+            gvk: gvk.clone(),
+            key,
+        };
+        let (uid, version) = (Uid::new("u"), ResourceVersion::new("5"));
+        let applied = pod("u", "5", "one", "Pending");
+        let cached = Arc::new(object(&applied));
+        let json = applied.to_string();
+        let answer = state(&uid, &version, json.as_bytes());
+        set.remember(&id, 7, answer, Some(&cached));
+        let other = Arc::new(object(&pod("u", "5", "two", "Pending")));
+        assert!(set.is_as_applied(&id, 7, &cached) && !set.is_as_applied(&id, 7, &other));
     }
 
     #[test]
@@ -628,7 +667,7 @@ mod tests {
                 key: ObjectKey::cluster(name),
             };
             let (uid, version) = (Uid::new("u"), ResourceVersion::new("1"));
-            set.remember(&id, 7, state(&uid, &version, b"{}"));
+            set.remember(&id, 7, state(&uid, &version, b"{}"), None);
         }
         assert_eq!(memory.len(), 2);
         set.keep(|id| id.key.name() == "a");
@@ -658,7 +697,7 @@ mod tests {
                 key: ObjectKey::cluster("a"),
             };
             let (uid, version) = (Uid::new("u"), ResourceVersion::new("1"));
-            set.remember(&id, 7, state(&uid, &version, b"{}"));
+            set.remember(&id, 7, state(&uid, &version, b"{}"), None);
         };
         let remembered = || {
             let mut all = Vec::new();

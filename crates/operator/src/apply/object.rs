@@ -168,7 +168,7 @@ impl Run<'_> {
                 version: &existing.version,
                 json,
             };
-            set.remember(&id, target.hash, state);
+            set.remember(&id, target.hash, state, present.cached.as_ref());
         }
         is_as_wanted
     }
@@ -281,9 +281,7 @@ impl Run<'_> {
     /// An object that is not cached may exist, because caches may be stale. So it is looked up on the API server before
     /// it is created.
     async fn read_present(&self, target: &Target) -> Result<Present, ObjectError> {
-        let informer = self.cache_of(&target.resource, target.key.namespace());
-        let cached = informer.and_then(|informer| informer.store().get(&target.key));
-        match cached {
+        match self.cached(target) {
             Some(cached) => Ok(Present {
                 existing: Some(Existing::from(&*cached)),
                 cached: Some(cached),
@@ -291,6 +289,12 @@ impl Run<'_> {
             }),
             None => self.read_live(target).await,
         }
+    }
+
+    /// Returns the cached object, if its kind is cached.
+    pub(super) fn cached(&self, target: &Target) -> Option<Arc<CachedObject>> {
+        let informer = self.cache_of(&target.resource, target.key.namespace());
+        informer.and_then(|informer| informer.store().get(&target.key))
     }
 
     /// Returns the existing object, read from the API server.

@@ -128,7 +128,10 @@ impl Run<'_> {
                 version: &answer.version,
                 json: answer.json.as_bytes(),
             };
-            self.set.memory().remember(&target.id(), target.hash, state);
+            // The client has taken the answer into the cache, if that holds the object.
+            let cached = self.cached(target);
+            let set = self.set.memory();
+            set.remember(&target.id(), target.hash, state, cached.as_ref());
         }
     }
 

@@ -176,8 +176,8 @@ impl<K: View> Call<K> {
         let finalizer = self.setup.finalizer.as_ref();
         let result = match finalizer.filter(|it| it.is_on(cx.raw()) || !self.setup.with_deleting) {
             Some(finalizer) => match finalizer.clean_up(cx).await {
-                // The finalizer is removed, so no further call is needed.
-                Ok(outcome) if outcome.delay().is_none() => Ok(outcome),
+                // The finalizer is removed, so neither a further call nor a condition is needed.
+                Ok(outcome) if outcome.delay().is_none() => return Ok(outcome),
                 result => self.bounded(cx.object(), result),
             },
             None if self.setup.with_deleting => self.reconcile.call(cx.clone()).await,

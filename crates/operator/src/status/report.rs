@@ -74,8 +74,6 @@ impl Report {
                 self.note(cx, self.report_failure(cx, &error).await);
                 Err(error)
             }
-            // After its cleanup the object is about to be deleted, and has no use for a condition.
-            (Ok(outcome), _) if cx.raw().is_deleting() && outcome.delay().is_none() => Ok(outcome),
             // After an ignored error too: the call has decided what the condition should be.
             (result, Some(pending)) => match cx.status().unnoticed().settle(&pending).await {
                 Err(error) if !error.is_not_found() => Err(error.into()),
@@ -157,8 +155,10 @@ impl Report {
             return Ok(false);
         }
         let update = ConditionUpdate::is_true(&self.kind, RECONCILED);
-        // A cleanup that waits is no news, unless its last attempt has failed.
-        let is_worth = |was: Option<&Value>| !cx.raw().is_deleting() || was.is_some_and(is_failure);
+        // A deleted object gets no new report, but one that no longer holds is withdrawn.
+        let is_worth = |was: Option<&Value>| {
+            !cx.raw().is_deleting() || was.is_some_and(|was| is_failure(was) || is_pause(was))
+        };
         let status = cx.status().unnoticed();
         status.condition(&update, is_worth).await
     }
@@ -177,6 +177,11 @@ pub(super) fn is_failure(condition: &Value) -> bool {
     condition["status"] == "False" && condition["reason"] == FAILED
 }
 
+/// Returns whether a condition reports a pause.
+fn is_pause(condition: &Value) -> bool {
+    condition["status"] == "Unknown" && condition["reason"] == PAUSED
+}
+
 /// Returns whether this reporter wrote a condition.
 ///
 /// Others may use the same reasons, so the status and the message are checked too.
@@ -187,7 +192,7 @@ pub(super) fn is_ours(condition: &Value) -> bool {
     match condition["reason"].as_str() {
         Some(FAILED) => is_failure(condition),
         Some(RECONCILED) => condition["status"] == "True" && !has_message,
-        Some(PAUSED) => condition["status"] == "Unknown",
+        Some(PAUSED) => is_pause(condition),
         _ => false,
     }
 }

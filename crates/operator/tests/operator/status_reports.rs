@@ -276,3 +276,74 @@ async fn a_status_that_is_set_whole_keeps_what_is_reported_of_errors() {
     assert_eq!(writes(&bench), 4);
     assert_eq!(text(ready(&bench).await), "True Reconciled \"\" Some(2)");
 }
+
+/// Others' finalizers keep the object.
+#[tokio::test(start_paused = true)]
+async fn condition_of_a_deleted_object_that_is_reconciled_follows_its_calls() {
+    let bench = Bench::new().await;
+    let calls = Arc::new(AtomicUsize::new(0));
+    let registered = bench
+        .operator
+        .reconciler("reports", &bench.widgets)
+        .with_deleting()
+        .report_errors("Ready")
+        .register(move |cx: Reconcile<Widget>| {
+            let number = calls.fetch_add(1, Ordering::Relaxed);
+            async move {
+                match number {
+                    1 => Err("still in use".into()),
+                    // After the object's size has changed.
+                    _ if cx.object().spec.size == 2 => {
+                        let update = ConditionUpdate::is_false("Ready", "Terminating");
+                        cx.set_condition(&update).await?;
+                        Ok(Outcome::done())
+                    }
+                    _ => Ok(Outcome::done()),
+                }
+            }
+        });
+    registered.unwrap();
+    bench.start().await;
+    bench.create("a", 1).await;
+    settle().await;
+    let others = json!({"metadata": {"finalizers": ["other.dev/keeps"]}});
+    bench.merge("a", others).await;
+    settle().await;
+    assert!(text(ready(&bench).await).starts_with("True Reconciled"));
+    bench.delete("a").await;
+    time::sleep(10 * SECOND).await;
+    assert!(text(ready(&bench).await).starts_with("True Reconciled"));
+    bench.resize("a", 2).await;
+    time::sleep(10 * SECOND).await;
+    assert!(text(ready(&bench).await).starts_with("False Terminating"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn cleanup_that_goes_on_after_a_pause_withdraws_its_report() {
+    let bench = Bench::new().await;
+    let registered = bench
+        .operator
+        .reconciler("reports", &bench.widgets)
+        .paused_by("demo.dev/paused")
+        .report_errors("Ready")
+        .finalizer(Finalizer::new("demo.dev/cleanup"), |_| {
+            std::future::ready(Ok(Outcome::requeue_after(5 * SECOND)))
+        })
+        .register(|_| std::future::ready(Ok(Outcome::done())));
+    registered.unwrap();
+    bench.start().await;
+    bench.create("a", 1).await;
+    settle().await;
+    let pause = |value: Option<&str>| json!({"metadata": {"annotations": {"demo.dev/paused": value}}});
+    bench.merge("a", pause(Some("true"))).await;
+    settle().await;
+    bench.delete("a").await;
+    settle().await;
+    assert!(text(ready(&bench).await).starts_with("Unknown Paused"));
+    bench.merge("a", pause(None)).await;
+    time::sleep(60 * SECOND).await;
+    assert!(text(ready(&bench).await).starts_with("True Reconciled"));
+    let before = writes(&bench);
+    time::sleep(60 * SECOND).await;
+    assert_eq!(writes(&bench), before, "waiting on is no news");
+}
