@@ -274,6 +274,7 @@ impl CacheFactoryBuilder {
             server: SharedServer::new(options.starts.clone()),
             updates: Arc::default(),
             idle: Arc::default(),
+            missed: Arc::default(),
             cluster,
         };
         let shared = Arc::new(FactoryCore {

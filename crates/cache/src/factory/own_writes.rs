@@ -95,7 +95,8 @@ impl WriteObserver for OwnWrites {
             return;
         };
         let Some(core) = factory.written_to(write) else {
-            return factory.missed(write);
+            // It may be cached later, from objects of an earlier run, which lack it.
+            return factory.common.missed.add(&write.api_path, &write.plural);
         };
         let Ok(read) = serde_json::from_slice::<Answer>(answer) else {
             return;
@@ -169,15 +170,5 @@ impl FactoryCore {
             })
         });
         found.map(|kind| Arc::clone(&kind.core))
-    }
-
-    /// Records a write of a kind that may be cached, but whose resource is not known yet.
-    fn missed(&self, write: &Write) {
-        let may_be_it =
-            |core: &Core| core.last_resource().is_none() && core.gvk().api_path() == write.api_path;
-        let kinds = self.kinds.iter();
-        for kind in kinds.filter(|kind| may_be_it(&kind.core)) {
-            kind.core.missed_write(&write.plural);
-        }
     }
 }

@@ -1,7 +1,6 @@
 //! The core of an informer: the part that all uses of a kind share.
 
 use std::cmp;
-use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -10,6 +9,7 @@ use lariat_core::{Gvk, ObjectKey, ObjectMetadata, ResourceKind, ResourceVersion,
 use tokio::sync::{Mutex, Notify, watch};
 use tokio::time;
 
+use super::missed::MissedWrites;
 use crate::client::{KindClient, Sent};
 use crate::content_filter::ContentFilter;
 use crate::options::{KindOptions, MissingKind};
@@ -43,8 +43,8 @@ pub(crate) struct Core {
     pub(super) generation: AtomicU64,
     /// Whether saved objects are outdated because of a write whose answer was not applied.
     pub(super) missed_answers: AtomicBool,
-    /// The resources of the kind's group that were written while the kind was not looked up.
-    pub(super) missed_writes: parking_lot::Mutex<HashSet<String>>,
+    /// Whether the saved objects of an earlier run were looked for.
+    pub(super) is_warmed: AtomicBool,
     /// The version of the loaded objects, and how they were read.
     pub(super) resume: parking_lot::Mutex<Option<(ResourceVersion, Wanted, Content)>>,
     /// Keeps the content cached for indexes.
@@ -77,6 +77,8 @@ pub(crate) struct Shared {
     pub(crate) updates: Arc<LastUpdates>,
     /// Notified when a kind becomes unused.
     pub(crate) idle: Arc<Notify>,
+    /// The resources that were written while no kind was known to be theirs.
+    pub(crate) missed: Arc<MissedWrites>,
 }
 
 impl Core {
@@ -125,7 +127,7 @@ impl Core {
             warm_source: parking_lot::Mutex::default(),
             generation: AtomicU64::new(0),
             missed_answers: AtomicBool::new(false),
-            missed_writes: parking_lot::Mutex::default(),
+            is_warmed: AtomicBool::new(false),
             resume: parking_lot::Mutex::default(),
             indexed: OnceLock::new(),
             run: Mutex::default(),
@@ -418,16 +420,11 @@ impl Core {
         takes && !self.shared.server.is_former(sent)
     }
 
-    /// Records a write to a resource of the kind's group while the kind is not looked up.
-    pub(crate) fn missed_write(&self, plural: &str) {
-        self.missed_writes.lock().insert(plural.to_owned());
-    }
-
-    /// Returns whether the kind was written before it was looked up.
+    /// Returns whether the kind was written before it was used or looked up.
     pub(super) fn has_missed_write(&self) -> bool {
-        let missed = self.missed_writes.lock();
-        self.resource()
-            .is_some_and(|resource| missed.contains(resource.plural()))
+        let missed = &self.shared.missed;
+        let resource = self.resource();
+        resource.is_some_and(|it| missed.has(&it.gvk().api_path(), it.plural()))
     }
 
     /// Returns what an object means for the selection of the kind.

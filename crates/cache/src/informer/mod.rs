@@ -10,6 +10,7 @@ mod core;
 mod informer;
 mod load;
 mod load_all;
+mod missed;
 mod reads;
 mod refresh;
 mod run;

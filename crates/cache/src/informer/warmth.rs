@@ -14,11 +14,13 @@ use crate::store::Content;
 use crate::warm::{Cold, WarmIdentity, WarmObjects, WarmSource};
 
 impl Core {
-    /// Loads the saved objects of an earlier run into the store, if there are any.
+    /// Loads the saved objects of an earlier run into the store, at the first start and if there are any.
     pub(super) async fn warm_up(&self) {
         let (wanted, content) = self.wanted_now();
-        // What this run has read or written is newer than anything saved.
-        if self.progress.was_filled() || self.missed_answers.load(Ordering::Relaxed) {
+        // Afterwards the store may have newer objects, also of a list that did not end.
+        let was_started = self.is_warmed.swap(true, Ordering::Relaxed);
+        // What was written before is newer than anything saved.
+        if was_started || self.missed_answers.load(Ordering::Relaxed) {
             return;
         }
         let Some(reading) = self.warm_reading(&wanted, content) else {
@@ -28,10 +30,10 @@ impl Core {
         let source = self.warm_source.lock().take();
         if let Some(source) = source {
             match self.warm_objects(&*source, &wanted, content).await {
+                // Unless all of it is read the kind is listed, like a file of which a part is read.
                 Ok(Some(found)) => {
-                    if self.take_in(found, &wanted, content).await {
-                        return;
-                    }
+                    self.take_in(found, &wanted, content).await;
+                    return;
                 }
                 Ok(None) => {}
                 Err(reason) => {
@@ -81,8 +83,8 @@ impl Core {
         opened.map_err(|error| describe(&*error))
     }
 
-    /// Loads objects of an earlier run as a list; returns whether it was complete.
-    async fn take_in(&self, mut found: WarmObjects, wanted: &Wanted, content: Content) -> bool {
+    /// Loads objects of an earlier run as a list; if it is incomplete, they are listed next.
+    async fn take_in(&self, mut found: WarmObjects, wanted: &Wanted, content: Content) {
         let kind = self.gvk();
         // Without the transform: they were transformed before they were saved.
         let managed_fields = self.options.managed_fields;
@@ -93,7 +95,7 @@ impl Core {
             let page = found.pages.try_next().await;
             // Selection or content may have changed since the previous page.
             if *self.wanted.borrow() != *wanted || self.wanted_content() != content {
-                return false;
+                return;
             }
             let objects = match page {
                 Ok(None) => break,
@@ -112,7 +114,7 @@ impl Core {
                 // The list is abandoned; the next one removes objects that do not exist any more.
                 Err(reason) => {
                     tracing::warn!(%kind, reason, "the saved objects of an earlier run cannot be read; the kind is listed");
-                    return false;
+                    return;
                 }
             }
         }
@@ -121,7 +123,6 @@ impl Core {
         tracing::info!(%kind, objects = count, %version, "the cache continues where an earlier run ended");
         self.progress.found(&version);
         *self.resume.lock() = Some((version, wanted.clone(), content));
-        true
     }
 
     /// Sets the source from which the cache is loaded at its first start.
@@ -131,6 +132,9 @@ impl Core {
 
     /// Returns the identity under which a later run may use objects saved now.
     pub(super) fn warm_identity(&self) -> Option<WarmIdentity> {
+        if self.is_of_former_history() {
+            return None;
+        }
         // Read first: a change after this leads to another generation, and the identity is not used.
         let generation = self.generation.load(Ordering::SeqCst);
         let (wanted, content) = self.wanted_now();
@@ -157,14 +161,18 @@ impl Core {
         (wanted, self.wanted_content())
     }
 
+    /// Returns whether the server was restored since all objects were read; false for a source, which is never saved.
+    fn is_of_former_history(&self) -> bool {
+        self.source.is_none() && self.shared.server.found() > self.progress.history()
+    }
+
     /// Saves the cache for the next run, if it is up to date.
     pub(super) async fn keep_warm(&self) {
         let Some(warm) = &self.shared.warm else {
             return;
         };
         let kind = self.gvk();
-        // A source of the caller is another server, and is not saved.
-        if self.source.is_none() && self.shared.server.found() > self.progress.history() {
+        if self.is_of_former_history() {
             tracing::info!(%kind, "the API server was restored, so the cache is not saved for the next start");
             // Nor is an older file of use.
             return warm.forget(kind).await;

@@ -105,13 +105,21 @@ impl Reflector {
             return Ok(());
         }
         match event {
-            // The initial objects of a watch list.
+            // The initial objects of a watch list, after the deletions that were reported between them.
             WatchEvent::Added(json) if cursor.loading.is_some() => {
                 cursor.last_new = Some(Instant::now());
+                if !deltas.is_empty() {
+                    self.apply(std::mem::take(deltas));
+                }
                 return self.load_from(cursor, json);
             }
-            // A change of an object during the initial list: its newer state counts as listed.
+            // A change of an object during the initial list: its newer state counts as listed. The earlier one is
+            // published first, since the store may have the newer one already, by the answer to a write.
             WatchEvent::Modified(json) if cursor.loading.is_some() => {
+                self.apply(std::mem::take(deltas));
+                if let Some(loading) = &mut cursor.loading {
+                    self.publish_read(loading, None);
+                }
                 return self.load_from(cursor, json);
             }
             WatchEvent::Added(json) | WatchEvent::Modified(json) => {

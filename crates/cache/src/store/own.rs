@@ -156,9 +156,10 @@ impl OwnWrites {
         version: &ResourceVersion,
         object: &CachedObject,
     ) -> Event {
-        // A list that has passed the write contains it, whenever the answer came.
+        // A list that has passed the write contains it, whenever the answer came. Whether it has is unknown if versions
+        // are not numbers.
         Event::Missing(match Age::of(object.version(), version) {
-            Age::Newer => self.view(object.key(), begun),
+            Age::Newer | Age::Unordered => self.view(object.key(), begun),
             _ => View::Contains,
         })
     }

@@ -325,3 +325,24 @@ async fn cache_is_not_current_until_a_watch_list_has_ended() {
     time::sleep(Duration::from_secs(20)).await;
     assert!(bench.informer.is_current());
 }
+
+/// The cache has the newer one already.
+#[tokio::test(start_paused = true)]
+async fn states_of_one_object_that_a_watch_list_sends_at_once_stay_in_their_order() {
+    let bench = start(|ask| match ask.number {
+        0 => Answer::Pieces(vec![event("ADDED", "a", 33), marker(34)], BodyEnd::Clean),
+        1 | 2 => status(410, "Expired"),
+        3 => {
+            let lines = [
+                event("ADDED", "a", 20),
+                event("MODIFIED", "a", 33),
+                marker(34),
+            ];
+            Answer::Pieces(vec![lines.concat()], BodyEnd::Silence)
+        }
+        _ => quiet(),
+    });
+    time::sleep(MINUTE).await;
+    let last = bench.recorder.reported().pop();
+    assert_eq!(last.as_deref(), Some("a updated at 33"));
+}

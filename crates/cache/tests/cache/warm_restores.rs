@@ -1,5 +1,7 @@
 //! Restores of the API server, relists and own writes around a restart that goes on where the last run ended.
 
+use std::sync::Arc;
+
 use k8s_openapi::api::core::v1::Secret;
 use kube::Client;
 use kube::api::{Api, PostParams};
@@ -10,7 +12,9 @@ use lariat_core::Gvk;
 use serde_json::json;
 use tokio::time::{self, Duration};
 
-use crate::bench::{MINUTE, Writer, cached, client_as, cluster, config_maps, eventually};
+use crate::bench::{
+    MINUTE, Recorder, Writer, cached, client_as, cluster, config_maps, eventually,
+};
 use crate::warm::Folder;
 
 fn factory(client: Client, folder: &Folder) -> SharedCacheFactory {
@@ -166,4 +170,56 @@ async fn write_of_another_kind_during_a_warm_start_leads_to_no_list() {
     assert!(informer.synced().await);
     time::sleep(MINUTE).await;
     assert_eq!(informer.status().loads, 0);
+}
+
+/// The kind is used for the first time after the write.
+#[tokio::test(start_paused = true)]
+async fn own_write_before_the_kind_is_used_is_in_its_synced_cache() {
+    let folder = Folder::new("early");
+    let cluster = cluster().await;
+    let writer = Writer::new(cluster.client());
+    writer.create("a").await;
+    let (factory_before, _informer) = started(&cluster, &folder).await;
+    factory_before.stop().await;
+    let factory = factory(client_as(&cluster, "lariat"), &folder);
+    factory.start();
+    let own = Writer::new(factory.clients().client());
+    own.change("a", "own").await;
+    let hang = Rule::new(Action::HangWatch(After::Events(1))).verb("watch");
+    cluster.faults().add(hang.resource("configmaps"));
+    let informer = factory.for_kind(config_maps());
+    assert!(informer.synced().await);
+    assert_eq!(cached(&informer), writer.truth().await);
+}
+
+/// The saved version has expired, and the first list did not end before the stop.
+#[tokio::test(start_paused = true)]
+async fn second_start_does_not_undo_what_the_first_one_has_read() {
+    let folder = Folder::new("again");
+    let cluster = cluster().await;
+    let writer = Writer::new(cluster.client());
+    writer.create("a").await;
+    let (factory_before, _informer) = started(&cluster, &folder).await;
+    factory_before.stop().await;
+    writer.change("a", "new").await;
+    writer.create("b").await;
+    writer.create("c").await;
+    cluster.compact();
+    let factory = factory(client_as(&cluster, "lariat"), &folder);
+    let informer = factory.for_kind(config_maps());
+    let recorder = Arc::new(Recorder::default());
+    let _subscription = informer.subscribe(Arc::clone(&recorder) as _);
+    let hang = Rule::new(Action::HangWatch(After::Events(2))).verb("watch");
+    let hang = cluster.faults().add(hang.resource("configmaps"));
+    factory.start();
+    time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(cached(&informer).len(), 2, "a part of the list is read");
+    factory.stop().await;
+    cluster.faults().remove(hang);
+    factory.start();
+    assert!(informer.synced().await);
+    assert_eq!(cached(&informer), writer.truth().await);
+    let reported = recorder.reported();
+    assert!(!reported.iter().any(|change| change.contains("deleted")), "{reported:?}");
+    assert_eq!(reported.iter().filter(|change| change.starts_with("a ")).count(), 2, "{reported:?}");
 }

@@ -4,10 +4,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use http::StatusCode;
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{Api, DeleteParams, PostParams};
 use lariat_cache::{KindOptions, Selection, SharedCacheFactory};
 use lariat_cluster::faults::{Action, Refusal, Rule};
+use lariat_core::Gvk;
 use lariat_seal::{LocalKeys, Sealing};
 use lariat_sql::{Query, SqlCache, SqlCacheBuilder, WatchError, field};
 use serde_json::json;
@@ -293,4 +294,34 @@ async fn a_kind_is_listed_if_the_api_server_does_not_say_which_cluster_it_is() {
         assert!(lists(&bench) > before, "{code}");
         process.stop().await;
     }
+}
+
+/// Another kind finds the restore. ConfigMaps, whose watch gets no answer, are not listed again before the stop.
+#[tokio::test]
+async fn kind_that_was_not_read_again_after_a_restore_is_listed_by_the_next_start() {
+    let (bench, folder) = (Bench::new().await, Folder::new());
+    let file = folder.0.join("cache.db");
+    bench.create("kept", json!({})).await;
+    let backup = bench.cluster.snapshot();
+    let lost = bench.create("lost", json!({})).await;
+    let process = bench.start(Some(&file)).await;
+    assert_eq!(sorted(&process, &lost).await, ["kept", "lost"]);
+    let secrets = process.factory.for_kind(Gvk::new("", "v1", "Secret"));
+    assert!(secrets.synced().await);
+    let never = Rule::new(Action::NoAnswer).resource("configmaps");
+    let never = bench.cluster.faults().add(never);
+    let rewound = bench.cluster.rewind_to(&backup).await;
+    rewound.expect("restored");
+    let later: Api<Secret> = Api::namespaced(bench.cluster.client(), "default");
+    let secret = serde_json::from_value(json!({"metadata": {"name": "later"}}));
+    let secret = secret.expect("a Secret");
+    let created = later.create(&PostParams::default(), &secret).await;
+    created.expect("created");
+    while secrets.store().is_empty() {
+        time::sleep(Duration::from_millis(5)).await;
+    }
+    process.stop().await;
+    bench.cluster.faults().remove(never);
+    let version = bench.create("new", json!({})).await;
+    finds(&bench, &file, &version, &["kept", "new"], true).await;
 }

@@ -421,3 +421,16 @@ fn a_creation_answered_after_a_later_deletion_of_the_name_is_gone() {
     // One that was sent later is another object.
     assert_eq!(store.wrote(state(3, 6), Content::Whole, 3).len(), 1);
 }
+
+/// Versions of aggregated API servers need not be numbers.
+#[test]
+fn list_that_began_before_a_creation_does_not_undo_it_whatever_versions_are() {
+    let store = Store::default();
+    let listing = store.begin_listing(true, Content::Whole, None);
+    let json = json!({"metadata": {"name": "a", "uid": "1", "resourceVersion": "opaque"}});
+    let object = RawObject::parse(json.to_string().as_bytes(), &gvk()).unwrap();
+    let key = object.key().clone();
+    store.wrote(object, Content::Whole, LAST);
+    let changes = store.end_listing(&listing, &ResourceVersion::new("other"));
+    assert!(changes.is_empty() && store.get(&key).is_some());
+}
