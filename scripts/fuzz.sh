@@ -3,9 +3,10 @@
 #
 # Usage: scripts/fuzz.sh [--seconds N] [TARGET…]
 #
-# Each target runs for N seconds (60 by default), all of them if none is named. What a run finds is kept in
-# fuzz/findings/TARGET, where the tests of the package lariat-fuzz run it again; the script then ends with 1. Inputs that
-# reach new code are kept in the target folder and are where the next run begins.
+# Each target runs for N seconds (60 by default), all of them if none is named: those of the framework in fuzz/, those of
+# the API server in cluster/fuzz/. What a run finds is kept in findings/TARGET there, where the tests of the package run
+# it again; the script then ends with 1. Inputs that reach new code are kept in the target folder and are where the next
+# run begins.
 #
 # It needs the toolchain Lariat is built with, and a C++ compiler for libFuzzer.
 set -euo pipefail
@@ -26,11 +27,19 @@ while [ $# -gt 0 ]; do
     shift
 done
 if [ ${#targets[@]} -eq 0 ]; then
-    mapfile -t targets < <(ls fuzz/corpus)
+    mapfile -t targets < <(basename -a fuzz/corpus/* cluster/fuzz/corpus/*)
 fi
-for target in "${targets[@]}"; do
-    [ -d "fuzz/corpus/$target" ] || { echo "there is no target $target; see fuzz/corpus" >&2; exit 2; }
-done
+
+# Says which folder has the inputs of a target.
+package_of() {
+    local each
+    for each in fuzz cluster/fuzz; do
+        [ ! -d "$each/corpus/$1" ] || { echo "$each"; return; }
+    done
+    echo "there is no target $1; see fuzz/corpus and cluster/fuzz/corpus" >&2
+    exit 2
+}
+for target in "${targets[@]}"; do package_of "$target" >/dev/null; done
 command -v "${CXX:-c++}" >/dev/null || {
     echo "${CXX:-c++} is not installed; libFuzzer needs a C++ compiler (Debian: apt install g++)" >&2
     exit 1
@@ -50,16 +59,17 @@ binary=$folder/$host/fuzz/lariat-fuzz
 
 # Runs a target; what libFuzzer says goes to a file.
 run() {
-    local target=$1 grown=$folder/corpus/$1 artifacts=$folder/artifacts/$1 log=$folder/$1.log
+    local target=$1 package grown=$folder/corpus/$1 artifacts=$folder/artifacts/$1 log=$folder/$1.log
+    package=$(package_of "$target")
     rm -rf "$artifacts"
     mkdir -p "$grown" "$artifacts"
     local options=(-max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=4096
         -print_final_stats=1 -artifact_prefix="$artifacts/")
-    local dictionary=fuzz/dictionaries/$target
+    local dictionary=$package/dictionaries/$target
     [ ! -f "$dictionary" ] || options+=(-dict="$dictionary")
     # The corpus is run first, and one input may take up to its timeout.
     LARIAT_FUZZ_TARGET=$target RUST_BACKTRACE=1 timeout --kill-after=10 $((seconds + 120)) \
-        "$binary" "$grown" "fuzz/corpus/$target" "${options[@]}" >"$log" 2>&1
+        "$binary" "$grown" "$package/corpus/$target" "${options[@]}" >"$log" 2>&1
 }
 
 # Says how far a run came.
@@ -84,8 +94,8 @@ for target in "${targets[@]}"; do
         echo "$target failed without an input (exit code $outcome); $folder/$target.log says more" >&2
         continue
     fi
-    mkdir -p "fuzz/findings/$target"
-    kept=fuzz/findings/$target/$(basename "$found")
+    kept=$(package_of "$target")/findings/$target/$(basename "$found")
+    mkdir -p "$(dirname "$kept")"
     cp "$found" "$kept"
     echo "$target found something; the input is kept in $kept" >&2
     grep -m 1 -A 3 -E "panicked at|^==[0-9]+== ERROR" "$folder/$target.log" >&2 || true

@@ -1,13 +1,15 @@
 //! Runs one fuzz target: under libFuzzer with `--cfg fuzzing`, else over the files it is given.
 #![cfg_attr(fuzzing, no_main)]
 
+use lariat_cluster_fuzz::Target;
+
 /// Which target libFuzzer runs.
 #[cfg(fuzzing)]
 const VARIABLE: &str = "LARIAT_FUZZ_TARGET";
 
 #[cfg(fuzzing)]
-fn chosen() -> lariat_fuzz::Target {
-    static CHOSEN: std::sync::OnceLock<lariat_fuzz::Target> = std::sync::OnceLock::new();
+fn chosen() -> Target {
+    static CHOSEN: std::sync::OnceLock<Target> = std::sync::OnceLock::new();
     *CHOSEN.get_or_init(|| {
         // What the cluster or a parser catches is no finding, so the hook that aborts goes; libFuzzer sees what is
         // not caught, with the message of the last panic.
@@ -31,9 +33,9 @@ fn main() -> std::process::ExitCode {
     let name = arguments.next().unwrap_or_default();
     let outcome = match lariat_fuzz::target(&name) {
         Some(target) => arguments.try_for_each(|path| repeat(target, &path)),
-        None if name == "seeds" => write_seeds(),
+        None if name == "seeds" => lariat_cluster_fuzz::write_seeds(),
         None => {
-            let names: Vec<&str> = lariat_fuzz::TARGETS.iter().map(|each| each.name).collect();
+            let names: Vec<&str> = lariat_fuzz::targets().map(|each| each.name).collect();
             eprintln!(
                 "usage: lariat-fuzz TARGET FILE…\ntargets: {}",
                 names.join(" ")
@@ -52,19 +54,8 @@ fn main() -> std::process::ExitCode {
 
 /// Runs a target over the input in a file.
 #[cfg(not(fuzzing))]
-fn repeat(target: lariat_fuzz::Target, path: &str) -> std::io::Result<()> {
+fn repeat(target: Target, path: &str) -> std::io::Result<()> {
     (target.run)(&std::fs::read(path)?);
     println!("{path}: holds");
-    Ok(())
-}
-
-/// Writes the seeds that are made rather than written by hand.
-#[cfg(not(fuzzing))]
-fn write_seeds() -> std::io::Result<()> {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/protobuf");
-    std::fs::create_dir_all(&folder)?;
-    for (name, body) in lariat_fuzz::seeds() {
-        std::fs::write(folder.join(name), body)?;
-    }
     Ok(())
 }

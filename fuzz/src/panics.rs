@@ -3,7 +3,7 @@
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Mutex;
 
-use crate::Target;
+use lariat_cluster_fuzz::Target;
 
 /// What the last panic said, with its backtrace.
 static LAST: Mutex<String> = Mutex::new(String::new());

@@ -1,4 +1,4 @@
-//! Functions that the fuzzer in `fuzz/` tests without a request.
+//! Functions that the targets in `cluster/fuzz` test without a request.
 //!
 //! This is not public API: it is there with the feature `fuzzing` alone, and changes at any time.
 

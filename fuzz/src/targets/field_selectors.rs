@@ -1,8 +1,8 @@
 //! Field selectors, against a naive evaluation of their printed form.
 
+use lariat_cluster_fuzz::input::split;
 use lariat_core::FieldSelector;
 
-use crate::input::split;
 use crate::reference::selector::fields_match;
 
 /// The first line is a selector, the second one the value of every field.

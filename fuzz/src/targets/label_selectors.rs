@@ -1,8 +1,8 @@
 //! Label selectors, against a naive evaluation of their printed form.
 
+use lariat_cluster_fuzz::input::split;
 use lariat_core::{LabelSelector, Labels};
 
-use crate::input::split;
 use crate::reference::selector::labels_match;
 
 /// The first line is a selector, the second one labels: `a=b,c=d`.

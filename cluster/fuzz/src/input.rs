@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 /// Splits an input at its first line feed; JSON on one line has none.
-pub(crate) fn split(data: &[u8]) -> (&[u8], &[u8]) {
+#[must_use]
+pub fn split(data: &[u8]) -> (&[u8], &[u8]) {
     match data.iter().position(|byte| *byte == b'\n') {
         Some(at) => (&data[..at], &data[at + 1..]),
         None => (data, &[]),

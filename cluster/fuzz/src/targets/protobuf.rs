@@ -1,5 +1,9 @@
 //! Bodies in protobuf.
 
+use std::fs;
+use std::io::Result;
+use std::path::Path;
+
 use lariat_cluster::fuzzing::{conform, make, read_protobuf, write_protobuf};
 use serde_json::{Map, Value};
 
@@ -18,15 +22,23 @@ const KINDS: [(&str, &str); 8] = [
 /// How large a seed should be, in bytes: large enough for most forms of fields, small enough to be fast.
 const SEED: usize = 600;
 
-/// Makes bodies to begin with, each with a name.
-#[must_use]
-pub fn seeds() -> Vec<(String, Vec<u8>)> {
-    let bodies = KINDS.iter().map(|(api_version, kind)| {
+/// Writes the seeds that are made rather than written by hand: one of each kind.
+///
+/// # Errors
+///
+/// The folder of the corpus cannot be written.
+pub fn write_seeds() -> Result<()> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/protobuf");
+    fs::create_dir_all(&folder)?;
+    for (api_version, kind) in KINDS {
         let bodies = (0..200).map(|seed| write_protobuf(&make(api_version, kind, seed)));
         let fitting = bodies.min_by_key(|body| body.len().abs_diff(SEED));
-        (kind.to_lowercase(), fitting.unwrap_or_default())
-    });
-    bodies.collect()
+        fs::write(
+            folder.join(kind.to_lowercase()),
+            fitting.unwrap_or_default(),
+        )?;
+    }
+    Ok(())
 }
 
 /// A body in protobuf, or in JSON if it begins with a brace.
