@@ -1,7 +1,6 @@
-//! Inside a crate, modules use what stands below them: the table is in ARCHITECTURE.md.
+//! Inside a crate, modules use modules of lower layers: the layers are in `layers.txt` beside this file.
 //!
-//! A crate's line there names its modules, lowest first. A module uses those before it and none behind it; modules
-//! between two `<` do not know each other. Tests are left out. Files that use each other in a circle are counted.
+//! Modules of one layer do not know each other. Tests are left out. Files that use each other in a circle are counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -52,25 +51,20 @@ fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Reads the table: in each row of it, the name of a crate and its modules between `<`.
+/// Reads the table: the name of a crate at the margin, and below it a line for each layer.
 fn table() -> BTreeMap<String, Layers> {
-    let text = fs::read_to_string(workspace().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
-    let rows = text.lines().filter_map(|line| {
-        let (name, layers) = line.strip_prefix("| lariat-")?.split_once('|')?;
-        let layers = layers.trim_matches(['|', ' ']);
-        let names = |layer: &str| {
-            layer
-                .replace(',', " ")
-                .split_whitespace()
-                .map(str::to_owned)
-                .collect()
-        };
-        Some((
-            format!("lariat-{}", name.trim()),
-            layers.split('<').map(names).collect(),
-        ))
-    });
-    rows.collect()
+    let mut all: BTreeMap<String, Layers> = BTreeMap::new();
+    let mut last = String::new();
+    let lines = include_str!("layers.txt").lines();
+    for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        if line.starts_with(' ') {
+            let names = line.split(',').map(|name| name.trim().to_owned());
+            all.entry(last.clone()).or_default().push(names.collect());
+        } else {
+            last = line.to_owned();
+        }
+    }
+    all
 }
 
 /// The files of a crate and what they use of it.
@@ -110,7 +104,7 @@ impl Crate {
         let listed: BTreeSet<&String> = layers.iter().flatten().collect();
         for module in modules.symmetric_difference(&listed) {
             wrong.push(format!(
-                "{}: {module} is in the table or in the crate, not in both",
+                "{}: {module} is in layers.txt or in the crate, not in both",
                 self.name
             ));
         }
