@@ -1,18 +1,18 @@
 //! The signal to end.
 
-use std::future::pending;
+use lariat_controller::termination_signal;
 
 /// The exit code of an interrupted process, as in shells.
 pub(crate) const INTERRUPTED: u8 = 130;
 
 /// Runs a future until it is done or the process gets Ctrl-C or SIGTERM.
 ///
-/// Either way the next such signal ends the process at once.
+/// Afterwards such signals no longer end the process; [`unless_asked_again`] heeds the next one.
 pub(crate) async fn until_asked<T>(work: impl Future<Output = T>) -> Option<T> {
     tokio::select! {
         biased;
-        // Polled first, so that the handler is installed before the work prints that it is ready.
-        () = asked() => None,
+        // Its handlers are installed before the work prints that it is ready (on Windows by the first poll).
+        () = termination_signal() => None,
         done = work => Some(done),
     }
 }
@@ -23,32 +23,4 @@ pub(crate) async fn unless_asked_again(ending: impl Future<Output = ()>) {
         // Not a return: the runtime would wait for its blocking tasks at its end.
         std::process::exit(INTERRUPTED.into());
     }
-}
-
-async fn asked() {
-    let interrupt = async {
-        // Without a handler, Ctrl-C ends the process, which is what the user wanted.
-        if tokio::signal::ctrl_c().await.is_err() {
-            pending::<()>().await;
-        }
-    };
-    tokio::select! {
-        () = interrupt => {}
-        () = terminate() => {}
-    }
-}
-
-#[cfg(unix)]
-async fn terminate() {
-    use tokio::signal::unix::{SignalKind, signal};
-
-    match signal(SignalKind::terminate()) {
-        Ok(mut stream) => drop(stream.recv().await),
-        Err(_) => pending().await,
-    }
-}
-
-#[cfg(not(unix))]
-async fn terminate() {
-    pending().await
 }

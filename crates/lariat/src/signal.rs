@@ -1,6 +1,6 @@
 //! Termination signals.
 
-use std::future::pending;
+use crate::controller::termination_signal;
 
 /// Waits for Ctrl-C or for SIGTERM, which Kubernetes sends.
 ///
@@ -22,13 +22,13 @@ use std::future::pending;
 ///
 /// A signal that arrived before the future was dropped is not seen by the next call.
 pub fn termination() -> impl Future<Output = ()> + Send + 'static {
-    let first = signalled();
+    let first = termination_signal();
     async {
         first.await;
         tracing::info!(
             "received a termination signal, shutting down; the next one exits immediately"
         );
-        let second = signalled();
+        let second = termination_signal();
         #[allow(
             clippy::disallowed_methods,
             reason = "it belongs to the process and ends with it"
@@ -38,36 +38,5 @@ pub fn termination() -> impl Future<Output = ()> + Send + 'static {
             tracing::warn!("received a second termination signal, exiting immediately");
             std::process::exit(1);
         });
-    }
-}
-
-/// Installs the handlers, and returns a future of the next signal.
-#[cfg(unix)]
-fn signalled() -> impl Future<Output = ()> + Send + 'static {
-    use tokio::signal::unix::{SignalKind, signal};
-
-    // If a handler cannot be installed, its signal terminates the process, which is what was asked for.
-    let [interrupt, terminate] =
-        [SignalKind::interrupt(), SignalKind::terminate()].map(|kind| signal(kind).ok());
-    async {
-        tokio::select! {
-            () = received(interrupt) => {}
-            () = received(terminate) => {}
-        }
-    }
-}
-
-#[cfg(unix)]
-async fn received(signals: Option<tokio::signal::unix::Signal>) {
-    match signals {
-        Some(mut signals) => drop(signals.recv().await),
-        None => pending().await,
-    }
-}
-
-#[cfg(not(unix))]
-async fn signalled() {
-    if tokio::signal::ctrl_c().await.is_err() {
-        pending::<()>().await;
     }
 }
