@@ -33,7 +33,7 @@ macro_rules! corpus_tests {
     };
 }
 
-/// Runs a target over the inputs that are kept for it; a panic follows the name of its input.
+/// Runs a target over the inputs that are kept for it, and prints their names.
 ///
 /// # Panics
 ///
