@@ -29,7 +29,6 @@
 mod clock;
 mod identity;
 mod pem;
-mod printed;
 mod request;
 mod requests;
 mod single;
@@ -38,7 +37,6 @@ mod timed;
 mod url;
 
 // Configurations and credentials.
-mod exec;
 mod kubeconfig;
 mod proxy;
 

@@ -6,7 +6,7 @@ use std::iter::successors;
 use kube::client::AuthError;
 use lariat_core::describe;
 
-use crate::exec::ExecError;
+use super::exec::ExecError;
 
 /// The error of credentials that could not be obtained; the request was not sent.
 #[derive(Debug, Clone, thiserror::Error)]

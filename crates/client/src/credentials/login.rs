@@ -11,9 +11,9 @@ use kube::client::middleware::AuthLayer;
 use tower::{BoxError, Layer, ServiceExt};
 
 use super::error::{CredentialError, Refusal};
+use super::exec::Credential;
 use super::life::Life;
 use super::transport::Transport;
-use crate::exec::Credential;
 
 /// The credentials that are presented to the API server.
 pub(crate) struct Login {

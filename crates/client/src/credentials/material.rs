@@ -15,8 +15,8 @@ use kube::config::{AuthInfo, ExecConfig};
 use secrecy::ExposeSecret;
 
 use super::error::CredentialError;
+use super::exec::Credential;
 use super::login::Signer;
-use crate::exec::Credential;
 use crate::pem;
 
 /// Returns the exec plugin, unless other credentials take precedence.

@@ -5,9 +5,11 @@
 
 mod credentials;
 mod error;
+mod exec;
 mod life;
 mod login;
 mod material;
+mod printed;
 mod source;
 mod transport;
 

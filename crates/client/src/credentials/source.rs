@@ -9,11 +9,11 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::error::{CredentialError, Refusal};
+use super::exec;
 use super::life::Life;
 use super::login::Login;
 use super::material;
 use super::transport::Transport;
-use crate::exec;
 use crate::kubeconfig::Origin;
 use crate::socket::Offer;
 use crate::url;

@@ -12,8 +12,8 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::time::Instant;
 
+use super::printed::Printed;
 use crate::clock;
-use crate::printed::Printed;
 
 /// The timeout of a plugin that cannot ask its user anything.
 ///
