@@ -4,6 +4,9 @@
 //! compiler refuses is refused here in its words; evaluating is the interpreter's. `cost` estimates what evaluating an
 //! expression costs at most.
 //!
+//! It should go to cel and kube-cel, which parse and evaluate and check nothing before: `docs/upstream.md` has the
+//! interface, and what is missing there.
+//!
 //! Source: `github.com/google/cel-go/checker`, and the declarations in `k8s.io/apiserver/pkg/cel/library`.
 
 mod admission;

@@ -2,6 +2,8 @@
 //!
 //! `material` reads what a configuration refers to, `source` when and how often, and `credentials` is asked by
 //! requests. A [`Login`] is what was read, and the [`Transport`] has the connections of its certificate.
+//!
+//! It should go to kube-client: `docs/upstream.md` has the interface, and what is missing there.
 
 mod credentials;
 mod error;

@@ -1,4 +1,6 @@
 //! HTTP/2 connections to one server, each filled up to the server's limit.
+//!
+//! It should go to kube-client: `docs/upstream.md` has the interface, and what is missing there.
 
 mod health;
 mod line;
