@@ -18,7 +18,8 @@ fi
     exit 2
 }
 # A library leaves the choice of a Kubernetes version to programs; to build it alone, one is needed.
-export K8S_OPENAPI_ENABLED_VERSION=1.36
+K8S_OPENAPI_ENABLED_VERSION=$(sed -n 's/^K8S_OPENAPI_ENABLED_VERSION = "\(.*\)"$/\1/p' .cargo/config.toml)
+export K8S_OPENAPI_ENABLED_VERSION
 published=()
 while read -r name; do
     published+=(--package "$name")

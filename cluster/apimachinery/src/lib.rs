@@ -49,8 +49,8 @@
 //! | [`object`], [`selector`], [`cause`] | an object, its labels, and what is wrong with one of its fields |
 //! | [`go_json`], [`go_text`], [`go_time`] | errors of Go's JSON reader, values as Go prints them, and times as it reads them |
 //!
-//! Answers and texts are those of kube-apiserver 1.36, checked against recordings of it; see `docs/conformance.md` in
-//! the repository.
+//! Answers and texts are those of kube-apiserver in the version [`KUBERNETES`], checked against recordings of it; see
+//! `docs/conformance.md` in the repository.
 
 mod checks;
 mod expressions;
@@ -85,6 +85,10 @@ mod go_regex;
 pub mod go_text;
 pub mod go_time;
 mod go_url;
+
+mod version;
+
+pub use version::KUBERNETES;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -15,12 +15,12 @@
 //! # Ok(()) }
 //! ```
 //!
-//! It serves what clients of Kubernetes 1.36 rely on, with the answers of kube-apiserver: the built-in
-//! kinds and CustomResourceDefinitions (structural schemas, defaults, CEL, versions); lists and watches
-//! with their versions, pages, bookmarks and expiries; JSON, merge and strategic merge patches and
-//! server-side apply; subresources; tables, aggregated discovery and OpenAPI for kubectl; JSON, YAML and
-//! protobuf bodies; garbage collection and the lifecycle of namespaces. `docs/conformance.md` in the
-//! repository says how that is checked, and what differs.
+//! It serves what clients of Kubernetes rely on, with the answers of kube-apiserver in the version that
+//! `/version` says: the built-in kinds and CustomResourceDefinitions (structural schemas, defaults, CEL,
+//! versions); lists and watches with their versions, pages, bookmarks and expiries; JSON, merge and
+//! strategic merge patches and server-side apply; subresources; tables, aggregated discovery and OpenAPI
+//! for kubectl; JSON, YAML and protobuf bodies; garbage collection and the lifecycle of namespaces.
+//! `docs/conformance.md` in the repository says how that is checked, and what differs.
 //!
 //! On request it does more: nodes and workloads are [simulated](Workloads), so that Deployments roll out,
 //! Pods become ready and Jobs complete; it authenticates by tokens, or authorizes by RBAC; it is filled with

@@ -1,6 +1,6 @@
 //! The built-in kinds, a row each.
 //!
-//! Source of the rows: kube-apiserver 1.36, observed with one object of each kind.
+//! Source of the rows: kube-apiserver, observed with one object of each kind.
 
 use super::machinery;
 use super::resource::Generation;

@@ -254,8 +254,8 @@ pub(super) fn is_reset(object: &Object) -> bool {
 /// ```
 /// use lariat_apimachinery::managed::manager_name;
 ///
-/// assert_eq!(manager_name(None, "kubectl/v1.36.0 (linux/amd64)"), "kubectl");
-/// assert_eq!(manager_name(Some("my-controller"), "kubectl/v1.36.0"), "my-controller");
+/// assert_eq!(manager_name(None, "kubectl/v1.2.3 (linux/amd64)"), "kubectl");
+/// assert_eq!(manager_name(Some("my-controller"), "kubectl/v1.2.3"), "my-controller");
 /// assert_eq!(manager_name(None, ""), "unknown");
 /// ```
 #[must_use]

@@ -1,5 +1,6 @@
 //! Ready nodes.
 
+use lariat_apimachinery::KUBERNETES;
 use serde_json::{Value, json};
 
 use super::managed;
@@ -76,7 +77,7 @@ fn status(name: &str, number: usize, rng: &mut fastrand::Rng) -> Value {
         "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}}, "declaredFeatures": NODE_FEATURES,
         "nodeInfo": {
             "architecture": "amd64", "bootID": names::uid(rng), "containerRuntimeVersion": "containerd://2.1.4",
-            "kernelVersion": "6.12.40", "kubeProxyVersion": "", "kubeletVersion": "v1.36.2",
+            "kernelVersion": "6.12.40", "kubeProxyVersion": "", "kubeletVersion": format!("v{KUBERNETES}.0"),
             "machineID": hex(rng, 32), "operatingSystem": "linux", "osImage": "Flatcar Container Linux",
             "systemUUID": names::uid(rng),
         },

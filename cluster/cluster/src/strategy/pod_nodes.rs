@@ -24,7 +24,7 @@ const TOPOLOGY: [&str; 2] = [
 
 /// The declared features of nodes that can do all that a Pod may ask for.
 ///
-/// Those of a kubelet of version 1.36 whose feature gates have their defaults.
+/// Those of a kubelet of the same version whose feature gates have their defaults.
 #[cfg(any(feature = "load", feature = "workloads"))]
 pub(crate) const NODE_FEATURES: [&str; 4] = [
     "ExtendWebSocketsToKubelet",

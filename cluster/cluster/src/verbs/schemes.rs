@@ -87,7 +87,7 @@ pub(super) fn package<'a>(api_version: &'a str, kind: &str) -> &'a str {
 
 /// Versions and kinds that are read, but no longer served, and others that are no resources.
 ///
-/// As far as a kube-apiserver 1.36.2 knew them when it was sent each.
+/// As far as a kube-apiserver knew them when it was sent each.
 const OLDER: &[(&str, &str)] = &[
     ("admission.k8s.io/v1", "AdmissionReview"),
     ("admission.k8s.io/v1beta1", "AdmissionReview"),

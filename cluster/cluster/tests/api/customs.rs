@@ -381,7 +381,7 @@ async fn a_whole_number_is_the_same_however_it_is_written() {
     );
 }
 
-/// As on a kube-apiserver 1.36: they are equal only once they have been written and read again.
+/// As on a kube-apiserver: they are equal only once they have been written and read again.
 #[tokio::test(start_paused = true)]
 async fn set_with_number_in_both_forms_is_accepted() {
     let set =

@@ -1,6 +1,6 @@
 //! Server-side apply of members that a schema does not name.
 //!
-//! All answers are those of a kube-apiserver 1.36.
+//! All answers are those of a kube-apiserver.
 
 use http::Method;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Defaults of custom resources that are read in another version than they are stored in.
 //!
-//! All answers are those of a kube-apiserver 1.36.
+//! All answers are those of a kube-apiserver.
 
 use http::Method;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Bodies in YAML, and bodies that nest deep.
 //!
-//! All answers are those of a kube-apiserver 1.36, whose documents may be 10,000 levels deep.
+//! All answers are those of a kube-apiserver, whose documents may be 10,000 levels deep.
 
 use http::Method;
 use serde_json::{Value, json};

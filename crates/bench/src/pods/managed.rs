@@ -1,6 +1,6 @@
 //! Who manages which field of a pod: what the API server notes for every field that is written.
 //!
-//! The entries are those of kube-apiserver 1.36 for a pod of a ReplicaSet: of the controller that made it from the
+//! The entries are those of kube-apiserver for a pod of a ReplicaSet: of the controller that made it from the
 //! template (with the defaults, but without what admission adds), and of its kubelet, which reports its status. Network
 //! plugins add a third one; here their annotations have no owner.
 

@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn only_names_of_the_operator_are_its_own() {
-        // The text of kube-apiserver 1.36.
+        // The text of kube-apiserver.
         let merged = r#"conflict with "op" with subresource "status" using demo.dev/v1 at 2026-11-22T11:49:32Z"#;
         let applied = r#"conflict with "op" with subresource "status""#;
         let own = r#"conflict with "op/one" using demo.dev/v1"#;

@@ -18,8 +18,8 @@ pub(crate) const AGGREGATED: HeaderValue = HeaderValue::from_static(
 
 /// Returns whether a client prefers the document for all groups to the legacy ones.
 ///
-/// Named anywhere, it comes before them, whatever the order and the qualities. It is only in JSON. Kubernetes 1.36 has
-/// no `v2beta1` of it any more.
+/// Named anywhere, it comes before them, whatever the order and the qualities. It is only in JSON. The server
+/// has no `v2beta1` of it any more.
 ///
 /// Source: `WrappedHandler` in `k8s.io/apiserver/pkg/endpoints/discovery/aggregated`.
 pub(crate) fn prefers_aggregated(accept: &str, offers: Offers) -> Result<bool, ApiError> {

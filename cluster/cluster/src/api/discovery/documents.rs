@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use http::StatusCode;
+use lariat_apimachinery::KUBERNETES;
 use lariat_apimachinery::kinds::{Catalog, Resource};
 use serde::Serialize;
 use serde_json::json;
@@ -43,10 +44,14 @@ fn reply(document: &impl Serialize) -> Reply {
 }
 
 pub(crate) fn version() -> Reply {
+    let (major, minor) = KUBERNETES.split_once('.').unwrap_or_default();
+    let before = minor
+        .parse::<u32>()
+        .map_or(0, |minor| minor.saturating_sub(1));
     reply(&json!({
-        "major": "1", "minor": "36", "emulationMajor": "1", "emulationMinor": "36",
-        "minCompatibilityMajor": "1", "minCompatibilityMinor": "35",
-        "gitVersion": "v1.36.0+lariat", "gitCommit": "", "gitTreeState": "clean",
+        "major": major, "minor": minor, "emulationMajor": major, "emulationMinor": minor,
+        "minCompatibilityMajor": major, "minCompatibilityMinor": before.to_string(),
+        "gitVersion": format!("v{KUBERNETES}.0+lariat"), "gitCommit": "", "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z", "goVersion": "none", "compiler": "rustc",
         "platform": format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
     }))

@@ -1,5 +1,6 @@
 //! Documents about paths without objects: discovery, the version of the server, and the issuer of tokens.
 
+use lariat_apimachinery::KUBERNETES;
 use lariat_apimachinery::kinds::Catalog;
 use lariat_apimachinery::schema::describe::Describer;
 use serde_json::{Map, Value, json};
@@ -89,7 +90,7 @@ pub(super) fn v3(info: &Value, paths: Map<String, Value>, schemas: Map<String, V
 }
 
 pub(super) fn info() -> Value {
-    json!({"title": "Kubernetes", "version": "1.36"})
+    json!({"title": "Kubernetes", "version": KUBERNETES})
 }
 
 /// Returns all paths, and the types of their answers.

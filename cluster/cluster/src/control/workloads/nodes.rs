@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use lariat_apimachinery::KUBERNETES;
 use serde_json::{Value, json};
 
 use super::kind::Kind;
@@ -194,7 +195,7 @@ fn status(name: &str, number: usize, now: &str) -> Value {
         "nodeInfo": {
             "machineID": "", "systemUUID": "", "bootID": "", "kernelVersion": "0",
             "osImage": "lariat", "containerRuntimeVersion": "lariat://0",
-            "kubeletVersion": "v1.36.2", "kubeProxyVersion": "", "operatingSystem": "linux",
+            "kubeletVersion": format!("v{KUBERNETES}.0"), "kubeProxyVersion": "", "operatingSystem": "linux",
             "architecture": "amd64",
         },
         "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
