@@ -10,7 +10,7 @@ use super::types::{
     Types, Wire, Zero,
 };
 
-/// Made by `cluster/scripts/schema-table.py`, which describes the format.
+/// Made by `cluster/scripts/generate.py`; `types_table.py` beside it describes the format.
 const TABLE: &str = include_str!("types.txt");
 
 static BUILTIN: LazyLock<Builtin> = LazyLock::new(|| Builtin::read(TABLE));
@@ -81,6 +81,7 @@ impl Builtin {
     fn read(table: &'static str) -> Self {
         let mut reader = Reader::default();
         let mut kinds = Vec::new();
+        let mut granular = Vec::new();
         let mut lines = table
             .lines()
             .filter(|line| !line.starts_with('#'))
@@ -93,8 +94,12 @@ impl Builtin {
                 continue;
             }
             let mut fields = Vec::new();
-            while let Some(field) = lines.next_if(|line| line.starts_with(' ')) {
-                fields.push(reader.field(&field[1..]));
+            while let Some(line) = lines.next_if(|line| line.starts_with(' ')) {
+                let field = reader.field(&line[1..]);
+                if line.split(' ').any(|word| word == "map=granular") {
+                    granular.push((words[0], field.name.clone()));
+                }
+                fields.push(field);
             }
             let id = reader.named(words[0]);
             let atomic = words.contains(&"map=atomic");
@@ -105,7 +110,7 @@ impl Builtin {
             reader.types.set(id, Type::Struct(read));
         }
         // After all lines are read, since a copy is made of the finished structure.
-        let copies = GRANULAR
+        let copies = granular
             .iter()
             .filter_map(|(owner, field)| reader.separate(owner, field))
             .collect();
@@ -157,11 +162,6 @@ pub(crate) fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
     BUILTIN.kinds.keys().copied()
 }
 
-/// Fields whose structures merge by member, unlike elsewhere.
-///
-/// Go marks these fields as granular; the type is atomic in other places.
-const GRANULAR: [(&str, &str); 1] = [("core.v1.PersistentVolumeSpec", "claimRef")];
-
 #[derive(Default)]
 struct Reader {
     types: Types,
@@ -181,8 +181,9 @@ impl Reader {
             .or_insert_with(|| types.add(Type::Any))
     }
 
-    /// Copies the structure of a field, so that the copy merges by member.
+    /// Copies the structure of a field that Go marks as granular, so that the copy merges by member.
     ///
+    /// The type is atomic in other places.
     /// Returns the copy with its name.
     fn separate(&mut self, owner: &str, field: &str) -> Option<(TypeId, &'static str)> {
         let owner = *self.by_name.get(owner)?;

@@ -7,7 +7,7 @@ use serde_json::{Map as Members, Value, json};
 use super::builtin::Builtin;
 use super::types::{Field, List, ListKind, Map, PatchStrategy, Scalar, Struct, Type, TypeId};
 
-/// The prefixes of type names that `cluster/scripts/schema-table.py` shortens in the table.
+/// The prefixes of type names that `cluster/scripts/types_table.py` shortens in the table.
 const PREFIXES: [(&str, &str); 5] = [
     ("meta.", "io.k8s.apimachinery.pkg.apis."),
     ("runtime.", "io.k8s.apimachinery.pkg."),
