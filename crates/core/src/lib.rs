@@ -34,6 +34,7 @@ mod hash;
 mod json;
 mod key;
 mod kind;
+mod operation;
 mod segment;
 mod strict;
 mod version;
@@ -63,6 +64,7 @@ pub use json::{JsonCursor, UnexpectedJson};
 pub use key::{ObjectKey, ParseKeyError};
 pub use kind::{Gvk, ParseGvkError, ResourceKind, Scope};
 pub use labels::Labels;
+pub use operation::Operation;
 pub use raw::{
     Interner, ManagedFields, ObjectMetadata, OwnerRef, RawObject, RawObjectError, Scan, Uid,
 };

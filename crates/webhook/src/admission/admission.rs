@@ -7,13 +7,12 @@ use std::time::Duration;
 use k8s_openapi::api::authentication::v1::UserInfo;
 use lariat_cache::{Cache, View};
 use lariat_controller::SharedControllerFactory;
-use lariat_core::{Gvk, ObjectKey};
+use lariat_core::{Gvk, ObjectKey, Operation};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::Instant;
 
 use super::object::{Object, Undecodable};
-use super::operation::Operation;
 use crate::wire::AdmissionRequest;
 
 /// A request that a handler reviews: the object, the operation, the user.

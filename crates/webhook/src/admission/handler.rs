@@ -10,6 +10,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures::future::BoxFuture;
 use lariat_controller::SharedControllerFactory;
+use lariat_core::Operation;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -20,7 +21,6 @@ use super::decision::Decision;
 use super::failure::{Failure, ReviewError, ReviewResult};
 use super::mutation::Mutation;
 use super::object::{Undecodable, decode};
-use super::operation::Operation;
 use crate::patch::patch;
 use crate::wire::{AdmissionRequest, AdmissionResponse};
 

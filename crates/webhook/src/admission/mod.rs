@@ -9,7 +9,6 @@ mod failure;
 mod handler;
 mod mutation;
 mod object;
-mod operation;
 mod reviewer;
 
 pub use admission::Admission;
@@ -17,7 +16,7 @@ pub use decision::Decision;
 pub use failure::{ReviewError, ReviewResult};
 pub use mutation::Mutation;
 pub use object::Undecodable;
-pub use operation::Operation;
+pub use lariat_core::Operation;
 
 pub(crate) use failure::message;
 pub(crate) use handler::{Handler, defaulting, mutating, validating};

@@ -4,13 +4,12 @@ use std::panic::AssertUnwindSafe;
 
 use futures::FutureExt;
 use lariat_controller::SharedControllerFactory;
-use lariat_core::without_credentials;
+use lariat_core::{Operation, without_credentials};
 use tokio::time::timeout_at;
 use tracing::Instrument;
 
 use super::failure::{Failure, message};
 use super::handler::Handler;
-use super::operation::Operation;
 use crate::deadline::Deadline;
 use crate::wire::{AdmissionRequest, AdmissionResponse, Answer};
 

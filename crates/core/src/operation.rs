@@ -1,15 +1,15 @@
-//! The operation of a request.
+//! The operation of a request, as admission sees it.
 
 use std::fmt;
 
-/// The operation of a request.
+/// The operation of a request, as admission sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Operation {
     /// The object is created.
     Create,
     /// The object is updated, by an update, a patch or an apply.
     Update,
-    /// The object is deleted; there is only the [old object](crate::Admission::old).
+    /// The object is deleted; there is only the old object.
     Delete,
     /// A client connects to a subresource, such as `exec` or `proxy`.
     Connect,
@@ -17,7 +17,8 @@ pub enum Operation {
 
 impl Operation {
     /// Returns the operation with a name, as in requests and configurations.
-    pub(crate) fn named(name: &str) -> Option<Self> {
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
         let all = [Self::Create, Self::Update, Self::Delete, Self::Connect];
         all.into_iter().find(|operation| operation.as_str() == name)
     }
@@ -25,7 +26,7 @@ impl Operation {
     /// Returns the name of the operation, such as `CREATE`.
     ///
     /// ```
-    /// use lariat::webhook::Operation;
+    /// use lariat::core::Operation;
     ///
     /// assert_eq!(Operation::Create.as_str(), "CREATE");
     /// ```
