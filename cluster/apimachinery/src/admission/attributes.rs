@@ -1,33 +1,7 @@
 //! The attributes of a request, as admission sees them.
 
-use lariat_core::Gvk;
+use lariat_core::{Gvk, Operation};
 use serde_json::{Value, json};
-
-/// The operation of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operation {
-    /// The object is created.
-    Create,
-    /// The object or a subresource of it is replaced or patched.
-    Update,
-    /// The object is deleted.
-    Delete,
-    /// A client connects to it, as with `exec`.
-    Connect,
-}
-
-impl Operation {
-    /// Returns the operation as reviews and rules write it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Create => "CREATE",
-            Self::Update => "UPDATE",
-            Self::Delete => "DELETE",
-            Self::Connect => "CONNECT",
-        }
-    }
-}
 
 /// A resource in one version.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

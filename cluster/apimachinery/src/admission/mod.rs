@@ -14,10 +14,11 @@ mod rules;
 mod structs;
 mod webhook;
 
-pub use attributes::{Attributes, Operation, ResourceName};
+pub use attributes::{Attributes, ResourceName};
 pub use authorizer::{Authorize, Authorized, Check};
 pub use conditions::{Conditions, MatchResult};
 pub use expression::{Expression, Scope};
+pub use lariat_core::Operation;
 pub use matching::Matching;
 pub use policy::{Binding, Evaluation, Mutation, ParamRef, Policy, Violation};
 pub use review::{AdmissionResponse, Denial, ReviewError, ReviewVersion};

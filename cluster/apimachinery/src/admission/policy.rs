@@ -305,10 +305,10 @@ impl Binding {
 
 #[cfg(test)]
 mod tests {
-    use lariat_core::Gvk;
+    use lariat_core::{Gvk, Operation};
     use serde_json::json;
 
-    use super::super::attributes::{Attributes, Operation, ResourceName};
+    use super::super::attributes::{Attributes, ResourceName};
     use super::*;
 
     /// Evaluates an audit annotation; returns its values and errors.

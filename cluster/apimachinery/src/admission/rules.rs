@@ -159,10 +159,9 @@ fn has(items: &[String], wanted: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use lariat_core::Gvk;
+    use lariat_core::{Gvk, Operation};
     use serde_json::json;
 
-    use super::super::attributes::Operation;
     use super::*;
 
     fn matches(rule: Value, resource: &str, namespace: &str) -> bool {

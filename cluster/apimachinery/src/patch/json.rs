@@ -18,7 +18,7 @@ pub(super) const MOST_OPERATIONS: usize = 10_000;
 
 /// One operation of a JSON patch; its errors are found when it is applied.
 #[derive(Debug, Clone, Default, Deserialize)]
-pub struct Operation {
+pub struct PatchOperation {
     #[serde(default)]
     pub(super) op: String,
     #[serde(default)]
@@ -29,7 +29,7 @@ pub struct Operation {
 }
 
 /// Changes a document, or returns the operation that failed.
-pub(super) fn apply(document: &mut Value, operations: &[Operation]) -> Result<(), String> {
+pub(super) fn apply(document: &mut Value, operations: &[PatchOperation]) -> Result<(), String> {
     let mut copied = 0;
     for operation in operations {
         let failed = |reason| operation.describe(reason);
@@ -39,7 +39,7 @@ pub(super) fn apply(document: &mut Value, operations: &[Operation]) -> Result<()
     Ok(())
 }
 
-impl Operation {
+impl PatchOperation {
     fn apply(&self, document: &mut Value, copied: &mut usize) -> Result<(), &'static str> {
         match self.op.as_str() {
             "add" => add(document, &self.path, self.value.clone()),
@@ -273,7 +273,7 @@ mod tests {
     /// Applies one operation.
     fn check(document: &Value, operation: &Value, expected: Option<&Value>) {
         let mut patched = document.clone();
-        let operations: Vec<Operation> = serde_json::from_value(json!([operation])).unwrap();
+        let operations: Vec<PatchOperation> = serde_json::from_value(json!([operation])).unwrap();
         let outcome = apply(&mut patched, &operations).ok().map(|()| patched);
         assert_eq!(outcome.as_ref(), expected, "{operation} on {document}");
     }
@@ -397,14 +397,14 @@ mod tests {
     #[test]
     fn copies_cannot_nest_or_grow_without_end() {
         let into_itself = json!([{"op": "copy", "from": "", "path": "/a"}]);
-        let one: Vec<Operation> = serde_json::from_value(into_itself).unwrap();
-        let many: Vec<Operation> = one.iter().cycle().take(1000).cloned().collect();
+        let one: Vec<PatchOperation> = serde_json::from_value(into_itself).unwrap();
+        let many: Vec<PatchOperation> = one.iter().cycle().take(1000).cloned().collect();
         assert!(apply(&mut json!({}), &many).is_err());
-        let twice: Vec<Operation> = serde_json::from_value(json!([
+        let twice: Vec<PatchOperation> = serde_json::from_value(json!([
             {"op": "copy", "from": "/a", "path": "/a/-"},
         ]))
         .unwrap();
-        let many: Vec<Operation> = twice.iter().cycle().take(100).cloned().collect();
+        let many: Vec<PatchOperation> = twice.iter().cycle().take(100).cloned().collect();
         assert!(apply(&mut json!({"a": [1, 2]}), &many).is_err());
     }
 
@@ -415,7 +415,7 @@ mod tests {
             path in "(/[a-b0-1~-]{0,2}){0,3}",
             from in prop::option::of("(/[a-b0-1~-]{0,2}){0,3}"),
         ) {
-            let operation = Operation { op, path, from, value: json!(1) };
+            let operation = PatchOperation { op, path, from, value: json!(1) };
             let _ = apply(&mut json!({"a": [{"b": 1}, 2], "b": {}}), &[operation]);
         }
     }

@@ -13,13 +13,13 @@ use crate::object::Object;
 use crate::schema::TypeRef;
 
 pub use error::PatchError;
-pub use json::Operation;
+pub use json::PatchOperation;
 
 /// A parsed patch, which can be applied any number of times.
 #[derive(Debug, Clone)]
 pub enum Patch {
     /// A JSON patch (RFC 6902): operations, one after the other.
-    Json(Vec<Operation>),
+    Json(Vec<PatchOperation>),
     /// A JSON merge patch (RFC 7386).
     ///
     /// Null removes, maps merge, everything else replaces.
@@ -53,7 +53,7 @@ impl Patch {
                 }),
             )
         };
-        let operations: Vec<Operation> = serde_json::from_slice(text).map_err(unreadable)?;
+        let operations: Vec<PatchOperation> = serde_json::from_slice(text).map_err(unreadable)?;
         Self::of_operations(operations)
     }
 
@@ -69,7 +69,7 @@ impl Patch {
         Ok((Self::of_operations(operations)?, unknown))
     }
 
-    fn of_operations(operations: Vec<Operation>) -> Result<Self, PatchError> {
+    fn of_operations(operations: Vec<PatchOperation>) -> Result<Self, PatchError> {
         if operations.len() > json::MOST_OPERATIONS {
             return Err(PatchError::TooManyOperations {
                 limit: json::MOST_OPERATIONS,

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::json::Operation;
+use super::json::PatchOperation;
 use crate::go_json::{type_error, type_name};
 use crate::object::Object;
 
@@ -11,7 +11,7 @@ use crate::object::Object;
 /// # Errors
 ///
 /// Go's sentence about the first value of a wrong type.
-pub(super) fn operations(document: Value) -> Result<(Vec<Operation>, Vec<String>), String> {
+pub(super) fn operations(document: Value) -> Result<(Vec<PatchOperation>, Vec<String>), String> {
     let items = match document {
         Value::Null => Vec::new(),
         Value::Array(items) => items,
@@ -22,7 +22,7 @@ pub(super) fn operations(document: Value) -> Result<(Vec<Operation>, Vec<String>
     for (at, item) in items.into_iter().enumerate() {
         operations.push(match item {
             // Go leaves a null element at its zero value, whose empty `op` fails when it is applied.
-            Value::Null => Operation::default(),
+            Value::Null => PatchOperation::default(),
             Value::Object(members) => operation(members, at, &mut unknown)?,
             other => return Err(type_error(&other, "handlers.jsonPatchOp")),
         });
@@ -30,8 +30,12 @@ pub(super) fn operations(document: Value) -> Result<(Vec<Operation>, Vec<String>
     Ok((operations, unknown))
 }
 
-fn operation(members: Object, at: usize, unknown: &mut Vec<String>) -> Result<Operation, String> {
-    let mut read = Operation::default();
+fn operation(
+    members: Object,
+    at: usize,
+    unknown: &mut Vec<String>,
+) -> Result<PatchOperation, String> {
+    let mut read = PatchOperation::default();
     for (name, value) in members {
         match name.as_str() {
             "op" => read.op = text(&name, value)?.unwrap_or_default(),

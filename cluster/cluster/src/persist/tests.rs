@@ -103,7 +103,7 @@ fn events(store: &Store, table: TableId, after: u64) -> Vec<(u64, EventType, byt
 }
 
 #[derive(Debug, Clone)]
-enum Operation {
+enum Step {
     Put(u8),
     Remove(u8),
     Flush,
@@ -111,28 +111,28 @@ enum Operation {
     Restart,
 }
 
-fn operation() -> impl Strategy<Value = Operation> {
+fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        8 => (0_u8..5).prop_map(Operation::Put),
-        4 => (0_u8..5).prop_map(Operation::Remove),
-        4 => Just(Operation::Flush),
-        1 => Just(Operation::Compact),
-        1 => Just(Operation::Restart),
+        8 => (0_u8..5).prop_map(Step::Put),
+        4 => (0_u8..5).prop_map(Step::Remove),
+        4 => Just(Step::Flush),
+        1 => Just(Step::Compact),
+        1 => Just(Step::Restart),
     ]
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
     #[test]
-    fn what_is_read_back_is_what_was_there(operations in prop::collection::vec(operation(), 1..80)) {
+    fn what_is_read_back_is_what_was_there(steps in prop::collection::vec(step(), 1..80)) {
         let mut kept = Kept::new();
-        for operation in &operations {
-            match operation {
-                Operation::Put(number) => kept.commit(*number, true),
-                Operation::Remove(number) => kept.commit(*number, false),
-                Operation::Flush => kept.flush(),
-                Operation::Compact => kept.store.compact(),
-                Operation::Restart => {
+        for step in &operations {
+            match step {
+                Step::Put(number) => kept.commit(*number, true),
+                Step::Remove(number) => kept.commit(*number, false),
+                Step::Flush => kept.flush(),
+                Step::Compact => kept.store.compact(),
+                Step::Restart => {
                     kept.flush();
                     let mut store = kept.reopened();
                     store.make_durable();

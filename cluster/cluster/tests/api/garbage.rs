@@ -236,18 +236,18 @@ async fn many_dependents_of_other_kinds_go_too() {
 
 /// One thing that happens to objects `o0` to `o7`.
 #[derive(Debug, Clone)]
-enum Operation {
+enum Step {
     /// Creates an object that is owned by others, which may not exist any more.
     Create(usize, Vec<(usize, bool)>),
     Delete(usize, &'static str),
 }
 
-fn steps() -> impl Strategy<Value = Vec<Operation>> {
+fn steps() -> impl Strategy<Value = Vec<Step>> {
     let owners = prop::collection::vec((0..8_usize, any::<bool>()), 0..3);
     let policy = prop::sample::select(vec!["Background", "Foreground", "Orphan"]);
     let step = prop_oneof![
-        3 => (0..8_usize, owners).prop_map(|(name, owners)| Operation::Create(name, owners)),
-        1 => (0..8_usize, policy).prop_map(|(name, policy)| Operation::Delete(name, policy)),
+        3 => (0..8_usize, owners).prop_map(|(name, owners)| Step::Create(name, owners)),
+        1 => (0..8_usize, policy).prop_map(|(name, policy)| Step::Delete(name, policy)),
     ];
     prop::collection::vec(step, 1..30)
 }
@@ -297,13 +297,13 @@ impl Model {
     }
 }
 
-async fn run(steps: Vec<Operation>) {
+async fn run(steps: Vec<Step>) {
     let bench = Bench::new().await;
     let mut model = Model::default();
     let mut last_uids = vec!["never".to_owned(); 8];
     for step in steps {
         match step {
-            Operation::Create(name, owners) if !model.objects.contains_key(&name) => {
+            Step::Create(name, owners) if !model.objects.contains_key(&name) => {
                 let mut references: BTreeMap<usize, bool> = owners.into_iter().collect();
                 references.remove(&name);
                 let uids: Vec<String> = references
@@ -323,8 +323,8 @@ async fn run(steps: Vec<Operation>) {
                 model.objects.insert(name, (uid, uids));
                 model.collect();
             }
-            Operation::Create(..) => {}
-            Operation::Delete(name, policy) => {
+            Step::Create(..) => {}
+            Step::Delete(name, policy) => {
                 let path = format!("{CONFIG_MAPS}/o{name}?propagationPolicy={policy}");
                 bench.delete(&path).await;
                 model.delete(name, policy);

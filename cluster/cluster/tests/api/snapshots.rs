@@ -178,7 +178,7 @@ async fn a_restored_backup_takes_versions_back_and_cuts_watches() {
 }
 
 #[derive(Debug, Clone)]
-enum Operation {
+enum Step {
     Put(u8),
     Delete(u8),
     Snapshot,
@@ -186,13 +186,13 @@ enum Operation {
     Rest,
 }
 
-fn step() -> impl Strategy<Value = Operation> {
+fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        6 => (0_u8..5).prop_map(Operation::Put),
-        3 => (0_u8..5).prop_map(Operation::Delete),
-        1 => Just(Operation::Snapshot),
-        1 => any::<u8>().prop_map(Operation::Restore),
-        2 => Just(Operation::Rest),
+        6 => (0_u8..5).prop_map(Step::Put),
+        3 => (0_u8..5).prop_map(Step::Delete),
+        1 => Just(Step::Snapshot),
+        1 => any::<u8>().prop_map(Step::Restore),
+        2 => Just(Step::Rest),
     ]
 }
 
@@ -218,16 +218,16 @@ proptest! {
             let mut snapshots = vec![bench.cluster.snapshot()];
             for (at, step) in steps.iter().enumerate() {
                 match step {
-                    Operation::Put(number) => put(&bench, *number, at).await,
-                    Operation::Delete(number) => {
+                    Step::Put(number) => put(&bench, *number, at).await,
+                    Step::Delete(number) => {
                         bench.delete(&format!("{CONFIG_MAPS}/object-{number}")).await;
                     }
-                    Operation::Snapshot => snapshots.push(bench.cluster.snapshot()),
-                    Operation::Restore(which) => {
+                    Step::Snapshot => snapshots.push(bench.cluster.snapshot()),
+                    Step::Restore(which) => {
                         let which = usize::from(*which) % snapshots.len();
                         bench.cluster.restore(&snapshots[which]).await.expect("it has no file");
                     }
-                    Operation::Rest => informer.check(&bench).await,
+                    Step::Rest => informer.check(&bench).await,
                 }
             }
             informer.check(&bench).await;

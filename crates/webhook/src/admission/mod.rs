@@ -14,9 +14,9 @@ mod reviewer;
 pub use admission::Admission;
 pub use decision::Decision;
 pub use failure::{ReviewError, ReviewResult};
+pub use lariat_core::Operation;
 pub use mutation::Mutation;
 pub use object::Undecodable;
-pub use lariat_core::Operation;
 
 pub(crate) use failure::message;
 pub(crate) use handler::{Handler, defaulting, mutating, validating};

@@ -6,7 +6,7 @@ use lariat_apimachinery::schema::describe::Describer;
 use serde_json::{Map, Value, json};
 
 use super::names::{camel_case, shared_name};
-use super::operation::{Operation, Path, Sends, Subject};
+use super::operation::{ApiOperation, Path, Sends, Subject};
 use super::paths;
 use crate::descriptions;
 
@@ -158,8 +158,8 @@ pub(super) fn of_version(group: &str, version: &str) -> Path {
     Path::new(path, vec![operation])
 }
 
-fn operation(id: String, tag: String, description: &str, answers: String) -> Operation {
-    Operation {
+fn operation(id: String, tag: String, description: &str, answers: String) -> ApiOperation {
+    ApiOperation {
         method: "get",
         subject: if tag == "version" {
             Subject::Version

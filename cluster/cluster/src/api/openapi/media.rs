@@ -1,6 +1,6 @@
 //! The media types that operations read and write.
 
-use super::operation::{Operation, Sends, Subject};
+use super::operation::{ApiOperation, Sends, Subject};
 use crate::wire::protobuf;
 
 const JSON: &str = "application/json";
@@ -12,7 +12,7 @@ const MERGE_PATCH: &str = "application/merge-patch+json";
 const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
 
 /// Returns the types of answers, in the order of Go.
-pub(super) fn produced(operation: &Operation) -> Vec<&'static str> {
+pub(super) fn produced(operation: &ApiOperation) -> Vec<&'static str> {
     let mut types = match operation.subject {
         Subject::Version => vec![JSON],
         Subject::Custom => vec![JSON, YAML],
@@ -28,7 +28,7 @@ pub(super) fn produced(operation: &Operation) -> Vec<&'static str> {
 }
 
 /// Returns the types of bodies of requests, in the order of Go.
-pub(super) fn consumed(operation: &Operation) -> Vec<&'static str> {
+pub(super) fn consumed(operation: &ApiOperation) -> Vec<&'static str> {
     match (&operation.sends, operation.subject) {
         (Sends::Patch, Subject::Custom) => vec![JSON_PATCH, MERGE_PATCH, APPLY],
         (Sends::Patch, _) => vec![JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY],
@@ -48,7 +48,7 @@ fn all() -> Vec<&'static str> {
 }
 
 /// Returns whether changes may be asked for, by a parameter or by the path.
-fn is_watched(operation: &Operation) -> bool {
+fn is_watched(operation: &ApiOperation) -> bool {
     let action = operation.about.as_ref().map(|(action, _)| *action);
     matches!(action, Some("list" | "watch" | "watchlist"))
 }

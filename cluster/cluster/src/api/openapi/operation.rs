@@ -8,12 +8,12 @@ use super::names::shared_name;
 #[derive(Debug)]
 pub(super) struct Path {
     pub(super) path: String,
-    pub(super) operations: Vec<Operation>,
+    pub(super) operations: Vec<ApiOperation>,
 }
 
 /// An operation: one method at a path.
 #[derive(Debug)]
-pub(super) struct Operation {
+pub(super) struct ApiOperation {
     /// In lower case.
     pub(super) method: &'static str,
     pub(super) subject: Subject,
@@ -64,7 +64,7 @@ impl Sends {
 }
 
 impl Path {
-    pub(super) fn new(path: String, operations: Vec<Operation>) -> Self {
+    pub(super) fn new(path: String, operations: Vec<ApiOperation>) -> Self {
         Self { path, operations }
     }
 }

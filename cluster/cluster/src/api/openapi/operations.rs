@@ -7,7 +7,7 @@ use lariat_apimachinery::schema::describe;
 use serde_json::json;
 
 use super::names::{camel_case, kind_json, schema_name, shared_name};
-use super::operation::{Operation, Path, Sends, Subject};
+use super::operation::{ApiOperation, Path, Sends, Subject};
 use super::parameters::{DELETE, LIST, WATCH, WRITE};
 use crate::api::discovery::Subresource;
 
@@ -77,7 +77,7 @@ struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    fn of_collection(self) -> Vec<Operation> {
+    fn of_collection(self) -> Vec<ApiOperation> {
         if self.resource.rules.read_only {
             return vec![self.list()];
         }
@@ -89,7 +89,7 @@ impl Maker<'_> {
         operations
     }
 
-    fn of_item(self) -> Vec<Operation> {
+    fn of_item(self) -> Vec<ApiOperation> {
         let answers = self.schema();
         let read = self.basic("get", None, answers.clone());
         if self.resource.rules.read_only {
@@ -104,7 +104,7 @@ impl Maker<'_> {
     }
 
     /// Returns the operations of a subresource, unless it is a stream.
-    fn of_part(self, part: &Subresource) -> Option<Vec<Operation>> {
+    fn of_part(self, part: &Subresource) -> Option<Vec<ApiOperation>> {
         // These are the kinds of options: exec, attach, portforward and proxy.
         let is_stream = part.kind.is_some_and(|kind| kind.ends_with("Options"));
         if is_stream || part.name == "log" {
@@ -137,12 +137,12 @@ impl Maker<'_> {
         schema_name(self.resource, &self.resource.kind)
     }
 
-    fn create(self) -> Operation {
+    fn create(self) -> ApiOperation {
         self.basic("post", None, self.schema())
     }
 
     /// Makes an operation that reads or writes an object, or a part of it.
-    fn basic(self, method: &'static str, part: Option<&str>, answers: String) -> Operation {
+    fn basic(self, method: &'static str, part: Option<&str>, answers: String) -> ApiOperation {
         let kind = &self.resource.kind;
         let of = part.map(|part| format!(" {part} of")).unwrap_or_default();
         let (verb, text) = match method {
@@ -167,13 +167,13 @@ impl Maker<'_> {
             _ if self.resource.rules.custom => (Sends::Nothing, vec!["resourceVersion"]),
             _ => (Sends::Nothing, Vec::new()),
         };
-        Operation {
+        ApiOperation {
             answers,
             ..operation
         }
     }
 
-    fn list(self) -> Operation {
+    fn list(self) -> ApiOperation {
         let verbs = if self.resource.rules.read_only {
             "list"
         } else {
@@ -181,18 +181,18 @@ impl Maker<'_> {
         };
         let text = format!("{verbs} objects of kind {}", self.resource.kind);
         let operation = self.operation(("get", "list"), "list", "", text);
-        Operation {
+        ApiOperation {
             answers: schema_name(self.resource, &self.resource.list_kind),
             parameters: [&LIST[..], &WATCH].concat(),
             ..operation
         }
     }
 
-    fn delete(self) -> Operation {
+    fn delete(self) -> ApiOperation {
         let (resource, kind) = (self.resource, &self.resource.kind);
         let text = format!("delete{}{kind}", article(kind));
         let operation = self.operation(("delete", "delete"), "delete", "", text);
-        Operation {
+        ApiOperation {
             answers: if resource.rules.delete_answers_object && !is_wrapped(resource) {
                 self.schema()
             } else {
@@ -204,20 +204,20 @@ impl Maker<'_> {
         }
     }
 
-    fn delete_collection(self) -> Operation {
+    fn delete_collection(self) -> ApiOperation {
         let text = format!("delete collection of {}", self.resource.kind);
         let about = ("delete", "deletecollection");
         let operation = self.operation(about, "delete", "Collection", text);
         let answers = shared_name("Status");
         if self.resource.rules.custom {
             // Go describes it as it does a list.
-            return Operation {
+            return ApiOperation {
                 answers,
                 parameters: [&LIST[..], &WATCH].concat(),
                 ..operation
             };
         }
-        Operation {
+        ApiOperation {
             answers,
             sends: Sends::Optional(shared_name("DeleteOptions")),
             parameters: [&LIST[..], &DELETE].concat(),
@@ -226,7 +226,7 @@ impl Maker<'_> {
     }
 
     /// Makes an operation of a path that says `watch`.
-    fn watch(self, of_list: bool) -> Operation {
+    fn watch(self, of_list: bool) -> ApiOperation {
         let kind = &self.resource.kind;
         let instead = "deprecated: use the 'watch' parameter with a list operation instead";
         let (action, text) = if of_list {
@@ -238,7 +238,7 @@ impl Maker<'_> {
             ("watch", text)
         };
         let operation = self.operation(("get", action), "watch", "", text);
-        Operation {
+        ApiOperation {
             answers: shared_name("WatchEvent"),
             parameters: [&LIST[..], &WATCH].concat(),
             ..operation
@@ -252,7 +252,7 @@ impl Maker<'_> {
         verb: &str,
         many: &str,
         description: String,
-    ) -> Operation {
+    ) -> ApiOperation {
         let resource = self.resource;
         let group = match resource.group.as_str() {
             "" => "core",
@@ -261,7 +261,7 @@ impl Maker<'_> {
         let names = |first| camel_case(group, first);
         let scope = if_set(resource.namespaced && !self.everywhere, "Namespaced");
         let version = &resource.version;
-        Operation {
+        ApiOperation {
             method,
             subject: if resource.rules.custom {
                 Subject::Custom

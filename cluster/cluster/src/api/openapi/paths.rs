@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::media;
-use super::operation::{Operation, Path, Subject};
+use super::operation::{ApiOperation, Path, Subject};
 use super::parameters::type_of;
 
 /// Describes the operations of a path.
@@ -30,7 +30,7 @@ pub(super) fn describe(path: &Path) -> Value {
     document.into()
 }
 
-fn describe_operation(operation: &Operation) -> Value {
+fn describe_operation(operation: &ApiOperation) -> Value {
     let content = content(&media::produced(operation), &operation.answers);
     let mut responses = json!({
         "200": {"description": "OK", "content": content},
@@ -58,7 +58,7 @@ fn describe_operation(operation: &Operation) -> Value {
 }
 
 /// Returns the other codes with which an operation answers an object.
-pub(super) fn others(operation: &Operation) -> &'static [(&'static str, &'static str)] {
+pub(super) fn others(operation: &ApiOperation) -> &'static [(&'static str, &'static str)] {
     let action = operation.about.as_ref().map(|(action, _)| *action);
     match operation.method {
         "post" => &[("201", "Created"), ("202", "Accepted")],
@@ -69,7 +69,7 @@ pub(super) fn others(operation: &Operation) -> &'static [(&'static str, &'static
     }
 }
 
-fn body(operation: &Operation) -> Option<Value> {
+fn body(operation: &ApiOperation) -> Option<Value> {
     let (name, is_required) = operation.sends.schema()?;
     let mut body = json!({"content": content(&media::consumed(operation), &name)});
     if is_required {

@@ -11,7 +11,7 @@ use crate::store::range::Expired;
 use crate::store::*;
 
 #[derive(Debug, Clone)]
-enum Operation {
+enum Step {
     /// Creates or replaces an object.
     Put {
         resource: usize,
@@ -111,27 +111,27 @@ impl Pair {
         }
     }
 
-    fn apply(&mut self, operation: &Operation) {
-        match *operation {
-            Operation::Put {
+    fn apply(&mut self, step: &Step) {
+        match *step {
+            Step::Put {
                 resource,
                 key: number,
                 seen,
                 size,
             } => self.write(resource, &key(number), seen, Some(size)),
-            Operation::Remove {
+            Step::Remove {
                 resource,
                 key: number,
                 seen,
             } => self.write(resource, &key(number), seen, None),
-            Operation::Compact => {
+            Step::Compact => {
                 self.store.compact();
                 for resource in &mut self.resources {
                     resource.changes.clear();
                     resource.floor = self.store.revision();
                 }
             }
-            Operation::AgeOut(kept) => {
+            Step::AgeOut(kept) => {
                 let revision = self.store.revision().saturating_sub(kept);
                 let cursors = self.resources.iter().map(|each| (each.table, each.cursor));
                 self.store.age_out(revision, &cursors.collect());
@@ -309,27 +309,27 @@ fn state_of(page: &Page) -> Versions {
         .collect()
 }
 
-fn operation() -> impl Strategy<Value = Operation> {
+fn step() -> impl Strategy<Value = Step> {
     let seen = prop_oneof![8 => Just(Seen::TheTruth), 1 => Just(Seen::Nothing), 1 => Just(Seen::AnOldState)];
     let size = prop_oneof![4 => 0_usize..300, 1 => 1000_usize..12_000];
     prop_oneof![
         6 => (0_usize..2, 0_u8..7, seen.clone(), size)
-            .prop_map(|(resource, key, seen, size)| Operation::Put { resource, key, seen, size }),
+            .prop_map(|(resource, key, seen, size)| Step::Put { resource, key, seen, size }),
         4 => (0_usize..2, 0_u8..7, seen)
-            .prop_map(|(resource, key, seen)| Operation::Remove { resource, key, seen }),
-        1 => Just(Operation::Compact),
-        1 => (0_u64..6).prop_map(Operation::AgeOut),
+            .prop_map(|(resource, key, seen)| Step::Remove { resource, key, seen }),
+        1 => Just(Step::Compact),
+        1 => (0_u64..6).prop_map(Step::AgeOut),
     ]
 }
 
 proptest! {
     #[test]
     fn the_store_does_what_the_naive_reference_does(
-        operations in prop::collection::vec((operation(), 0_usize..4, 1_usize..3000), 1..60),
+        steps in prop::collection::vec((step(), 0_usize..4, 1_usize..3000), 1..60),
     ) {
         let mut pair = Pair::new();
-        for (at, (operation, changes, bytes)) in operations.iter().enumerate() {
-            pair.apply(operation);
+        for (at, (step, changes, bytes)) in steps.iter().enumerate() {
+            pair.apply(step);
             if *changes > 0 {
                 let limit = ReadLimit { changes: *changes, bytes: *bytes };
                 pair.follow(at % 2, limit);

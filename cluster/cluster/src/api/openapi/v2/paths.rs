@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::super::media;
-use super::super::operation::{Operation, Path, Sends};
+use super::super::operation::{ApiOperation, Path, Sends};
 use super::super::parameters::{self, type_of};
 use super::super::paths::others;
 
@@ -42,7 +42,7 @@ pub(super) fn parameters() -> Value {
     in_query.chain(in_path).collect()
 }
 
-fn describe_operation(operation: &Operation) -> Value {
+fn describe_operation(operation: &ApiOperation) -> Value {
     let schema = schema(&operation.answers);
     let mut responses = json!({
         "200": {"description": "OK", "schema": schema},
