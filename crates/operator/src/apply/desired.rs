@@ -1,10 +1,9 @@
 //! The wanted objects of a set, as a reconciler lists them.
 
-use kube::api::DynamicObject;
 use lariat_core::Gvk;
-use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::adding::adding_objects;
 use super::dependent::{Bad, Dependent, ObjectOptions, gvk_of};
 use super::step::{Stages, Step};
 
@@ -44,29 +43,7 @@ impl Desired {
         Self::default()
     }
 
-    /// Adds a typed object.
-    pub fn with<K>(self, object: &K) -> Self
-    where
-        K: kube::Resource<DynamicType = ()> + Serialize,
-    {
-        self.with_dependent(Dependent::new(object))
-    }
-
-    /// Adds a dynamic object, whose kind is in its [`types`](DynamicObject::types).
-    pub fn with_dynamic(self, object: &DynamicObject) -> Self {
-        self.with_dependent(Dependent::dynamic(object))
-    }
-
-    /// Adds an object as JSON, with `apiVersion`, `kind` and a name.
-    pub fn with_value(self, object: Value) -> Self {
-        self.with_dependent(Dependent::value(object))
-    }
-
-    /// Adds an object with options of its own.
-    pub fn with_dependent(mut self, dependent: Dependent) -> Self {
-        self.objects.push(dependent);
-        self
-    }
+    adding_objects!();
 
     /// Adds a step: objects that are applied once earlier steps are ready.
     pub fn step(mut self, step: Step) -> Self {
@@ -78,7 +55,7 @@ impl Desired {
     #[must_use]
     pub fn len(&self) -> usize {
         let steps = self.steps.iter();
-        self.objects.len() + steps.map(|step| step.dependents.len()).sum::<usize>()
+        self.objects.len() + steps.map(|step| step.objects.len()).sum::<usize>()
     }
 
     /// Returns whether there are no objects.
@@ -98,8 +75,8 @@ impl Desired {
         let mut all: Vec<_> = plain.collect();
         for (number, step) in self.steps.into_iter().enumerate() {
             // The objects of a disabled step are not wanted, and are pruned.
-            let dependents = step.dependents.into_iter().filter(|_| step.wanted);
-            all.extend(dependents.map(|each| (Some(number), read(each))));
+            let objects = step.objects.into_iter().filter(|_| step.wanted);
+            all.extend(objects.map(|each| (Some(number), read(each))));
         }
         all
     }

@@ -6,7 +6,7 @@
 //!
 //! A call goes through these modules in order:
 //!
-//! 1. `desired`, `dependent`, `step`: the wanted objects, with options and steps.
+//! 1. `desired`, `dependent`, `step`: the wanted objects, with options and steps (`adding` has their common methods).
 //! 2. `resolve`: looks up the kinds, and adds labels, owner reference and hash.
 //! 3. `kinds`: records the kinds of the set on the owner.
 //! 4. `staged`: applies the objects step by step, and within a step in the `order` of their kinds.
@@ -28,6 +28,7 @@
 //! **Invariant:** only the very state that was read is pruned, and only if it belongs to the set by its labels, its
 //! controller, and its entry of our field manager.
 
+mod adding;
 mod call;
 mod claim;
 mod dependent;

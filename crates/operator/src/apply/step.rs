@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kube::api::DynamicObject;
-use serde::Serialize;
-use serde_json::Value;
-
+use super::adding::adding_objects;
 use super::dependent::Dependent;
 
 /// Objects of a set that are applied together, once earlier steps are ready.
@@ -37,7 +34,7 @@ use super::dependent::Dependent;
 pub struct Step {
     pub(super) name: String,
     pub(super) after: Vec<String>,
-    pub(super) dependents: Vec<Dependent>,
+    pub(super) objects: Vec<Dependent>,
     /// Whether its objects are wanted.
     pub(super) wanted: bool,
     /// The reason why it does not begin yet.
@@ -50,7 +47,7 @@ impl Step {
         Self {
             name: name.to_owned(),
             after: Vec::new(),
-            dependents: Vec::new(),
+            objects: Vec::new(),
             wanted: true,
             waits: None,
         }
@@ -96,29 +93,7 @@ impl Step {
         self
     }
 
-    /// Adds a typed object.
-    pub fn with<K>(self, object: &K) -> Self
-    where
-        K: kube::Resource<DynamicType = ()> + Serialize,
-    {
-        self.with_dependent(Dependent::new(object))
-    }
-
-    /// Adds a dynamic object, whose kind is in its [`types`](DynamicObject::types).
-    pub fn with_dynamic(self, object: &DynamicObject) -> Self {
-        self.with_dependent(Dependent::dynamic(object))
-    }
-
-    /// Adds an object as JSON, with `apiVersion`, `kind` and a name.
-    pub fn with_value(self, object: Value) -> Self {
-        self.with_dependent(Dependent::value(object))
-    }
-
-    /// Adds an object with options of its own.
-    pub fn with_dependent(mut self, dependent: Dependent) -> Self {
-        self.dependents.push(dependent);
-        self
-    }
+    adding_objects!();
 }
 
 /// The steps of a set in the order of their declaration, with their dependencies.
