@@ -14,6 +14,7 @@ use lariat_controller::{
 };
 use lariat_core::Gvk;
 use lariat_lease::{LeadershipState, Lease};
+use lariat_testing::Logs;
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
@@ -21,7 +22,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bench::{Bench, Calls, SECOND, recorder};
 use crate::electing_bench::{Replica, elected, ended};
-use crate::logs::Logs;
 
 #[tokio::test(start_paused = true)]
 async fn only_the_leader_calls_handlers_and_the_next_one_starts_with_all_objects() {
@@ -431,11 +431,15 @@ async fn standby_that_is_stopping_does_not_take_the_lease() {
     });
     let secrets = two.factory.for_object::<Secret>();
     let hangs = |_: Context<Secret>| std::future::pending::<HandlerResult>();
-    secrets.register_handler("hangs", hangs).expect("registered");
+    secrets
+        .register_handler("hangs", hangs)
+        .expect("registered");
     let secrets = kube::Api::<Secret>::namespaced(bench.cluster.client(), "default");
     let secret = serde_json::from_value(serde_json::json!({"metadata": {"name": "s"}}));
     let secret = secret.expect("it is one");
-    let created = secrets.create(&kube::api::PostParams::default(), &secret).await;
+    let created = secrets
+        .create(&kube::api::PostParams::default(), &secret)
+        .await;
     created.expect("created");
     bench.create("a").await;
     sleep(5 * SECOND).await;

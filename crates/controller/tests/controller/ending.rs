@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use lariat_controller::{Context, HandlerOptions, HandlerResult, Outcome, StartError};
+use lariat_testing::Logs;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time;
@@ -13,7 +14,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bench::{Bench, Calls, SECOND, key, settle};
 use crate::ending_runs::is_pending;
-use crate::logs::Logs;
 
 /// Registers a handler whose call for the object `hangs` never ends.
 pub(crate) fn hangs(bench: &Bench, name: &str, options: HandlerOptions) -> Calls {

@@ -12,6 +12,7 @@ use lariat_controller::{
     Context, ControllerStatus, HandlerError, HandlerOptions, HandlerResult, Outcome,
 };
 use lariat_core::Gvk;
+use lariat_testing::Logs;
 use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Notify;
@@ -23,7 +24,6 @@ use crate::bench::{Bench, Calls, SECOND, key, recorder, settle};
 use crate::ending::with_hung_call;
 use crate::ending_runs::Overlaps;
 use crate::kind_states::factory;
-use crate::logs::Logs;
 use crate::many_kinds::{create, define};
 
 /// Registers a handler whose calls last a second, and counts those that overlap.

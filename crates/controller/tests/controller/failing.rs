@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use lariat_controller::{CallOutcome, Context, HandlerError, Outcome, Terminal};
+use lariat_testing::Logs;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::time;
 
 use crate::bench::{Bench, SECOND, key, settle};
-use crate::logs::Logs;
 
 fn lines<'a>(text: &'a str, level: &str) -> Vec<&'a str> {
     text.lines()

@@ -2,13 +2,13 @@
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use lariat_controller::{Context, HandlerError, HandlerResult, Outcome, SharedControllerFactory};
+use lariat_testing::Logs;
 use tokio::task::JoinSet;
 use tokio::time;
 use tokio_util::sync::CancellationToken;
 
 use crate::bench::{Bench, SECOND};
 use crate::electing_bench::{elected, ended};
-use crate::logs::Logs;
 
 /// Fails as long as the object exists, for good if its value is `final`; succeeds if its value is `good`.
 async fn fails(cx: Context<ConfigMap>) -> HandlerResult {

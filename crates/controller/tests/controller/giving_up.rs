@@ -11,11 +11,11 @@ use lariat_controller::{
     SharedControllerFactory,
 };
 use lariat_lease::{Lease, Sharding};
+use lariat_testing::Logs;
 use serde_json::json;
 use tokio::time;
 
 use crate::bench::{Bench, Call, SECOND, key, settle};
-use crate::logs::Logs;
 
 /// Ends as the value of the object says; a value that is not known succeeds.
 async fn obey(call: Call) -> HandlerResult {

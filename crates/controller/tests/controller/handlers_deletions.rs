@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lariat_controller::Outcome;
+use lariat_testing::Logs;
 use tokio::time;
 
 use crate::bench::{Bench, Calls, SECOND, key, settle};
-use crate::logs::Logs;
 
 #[tokio::test(start_paused = true)]
 async fn a_deletion_comes_with_the_last_known_state() {

@@ -8,11 +8,11 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, Patch, PatchParams};
 use lariat_cluster::faults::{Action, Rule};
 use lariat_controller::{Context, HandlerOptions, HandlerResult, HotLoopPattern, Outcome};
+use lariat_testing::Logs;
 use serde_json::{Value, json};
 use tokio::time;
 
 use crate::bench::{Bench, SECOND, key};
-use crate::logs::Logs;
 
 /// Writes to the ConfigMap a handler was called for.
 pub(crate) async fn write(cx: &Context<ConfigMap>, what: Value) -> Result<(), kube::Error> {

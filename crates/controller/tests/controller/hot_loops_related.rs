@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use lariat_controller::{Context, HandlerResult, Outcome, Relation};
+use lariat_testing::Logs;
 use serde_json::json;
 use tokio::time;
 
 use crate::bench::{Bench, SECOND};
-use crate::logs::Logs;
 
 #[tokio::test(start_paused = true)]
 async fn a_hot_loop_over_two_kinds_is_found() {

@@ -3,7 +3,6 @@
 mod bench;
 #[cfg(feature = "metrics")]
 mod exposition;
-mod logs;
 
 mod content;
 mod content_filter;

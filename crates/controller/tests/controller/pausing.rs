@@ -5,11 +5,11 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::ConfigMap;
 use lariat_controller::{Context, HandlerOptions, Outcome};
 use lariat_queue::{KeyState, WaitsFor};
+use lariat_testing::Logs;
 use tokio::sync::Semaphore;
 use tokio::time::{self, Instant};
 
 use crate::bench::{Bench, SECOND, key, settle};
-use crate::logs::Logs;
 
 #[tokio::test(start_paused = true)]
 async fn keys_of_a_paused_handler_wait_and_other_handlers_go_on() {

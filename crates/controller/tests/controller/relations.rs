@@ -295,7 +295,7 @@ async fn a_map_that_needs_content_gets_it_although_only_metadata_was_watched() {
 
 #[tokio::test(start_paused = true)]
 async fn relation_map_that_panics_is_logged_and_stops_no_other() {
-    let logs = crate::logs::Logs::begin();
+    let logs = lariat_testing::Logs::begin();
     let bench = Bench::new().await;
     create(
         &secrets(&bench),

@@ -8,11 +8,11 @@ use lariat_controller::{
     Context, ControllerOptions, FactoryBuilder, Outcome, Related, Relation, SharedController,
 };
 use lariat_core::Gvk;
+use lariat_testing::Logs;
 use serde_json::{Value, json};
 use tokio::time;
 
 use crate::bench::{Bench, Calls, SECOND, key, settle};
-use crate::logs::Logs;
 use crate::relations::{create, patch, secrets, take};
 
 /// Sets the cache options of Secrets.

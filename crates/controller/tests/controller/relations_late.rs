@@ -8,13 +8,13 @@ use lariat_cache::Metadata;
 use lariat_cluster::faults::{Action as Fault, Refusal, Rule, StatusCode};
 use lariat_controller::{Context, Outcome, Registration, Relation, SharedController};
 use lariat_core::Gvk;
+use lariat_testing::Logs;
 use parking_lot::Mutex;
 use serde_json::json;
 use tokio::task::JoinSet;
 use tokio::time;
 
 use crate::bench::{Bench, SECOND, key, recorder, settle};
-use crate::logs::Logs;
 use crate::relations::{create, running_with, secrets};
 
 #[tokio::test(start_paused = true)]

@@ -15,10 +15,10 @@ use lariat_controller::{
 };
 use lariat_core::Gvk;
 use lariat_lease::Lease;
+use lariat_testing::Logs;
 use tokio::time::{self, Instant};
 
 use crate::bench::{Bench, SECOND, key, settle};
-use crate::logs::Logs;
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_finishes_what_is_due_and_joins_every_task() {

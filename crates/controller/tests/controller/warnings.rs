@@ -6,11 +6,11 @@ use std::time::SystemTime;
 use k8s_openapi::api::core::v1::ConfigMap;
 use lariat_controller::{Context, Outcome, SharedControllerFactory};
 use lariat_core::clock;
+use lariat_testing::Logs;
 use tokio::runtime;
 use tokio::time;
 
 use crate::bench::{Bench, SECOND, settle};
-use crate::logs::Logs;
 
 fn warnings(logs: &Logs) -> Vec<String> {
     let text = logs.text();

@@ -3,8 +3,6 @@
 //! The seed is printed; `LARIAT_SOAK_SEED` chooses another.
 
 mod handlers;
-#[path = "../controller/logs.rs"]
-mod logs;
 mod repeats;
 mod world;
 

@@ -7,12 +7,12 @@ use std::time::{Duration, SystemTime};
 use lariat_cluster::Cluster;
 use lariat_controller::SharedControllerFactory;
 use lariat_core::clock;
+use lariat_testing::Logs;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{self, Instant};
 
 use crate::disturb;
 use crate::handlers::Crew;
-use crate::logs::Logs;
 use crate::world::World;
 
 /// How long the program runs, in virtual time.

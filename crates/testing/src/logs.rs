@@ -10,7 +10,7 @@ use tracing::subscriber::{DefaultGuard, Interest};
 use tracing::{Event, Metadata, Subscriber};
 
 /// Collects the log lines of this thread, until it is dropped.
-pub(crate) struct Logs {
+pub struct Logs {
     lines: Arc<Mutex<String>>,
     _guard: DefaultGuard,
 }
@@ -24,12 +24,12 @@ struct Collector {
 struct Line<'a>(&'a mut String);
 
 impl Logs {
-    pub(crate) fn begin() -> Self {
+    pub fn begin() -> Self {
         Self::with(None)
     }
 
     /// Begins a log whose subscriber panics at events with a text, if one is given.
-    pub(crate) fn with(panics_at: Option<&'static str>) -> Self {
+    pub fn with(panics_at: Option<&'static str>) -> Self {
         let lines = Arc::<Mutex<String>>::default();
         let collector = Collector {
             lines: Arc::clone(&lines),
@@ -42,7 +42,7 @@ impl Logs {
         }
     }
 
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         self.lines.lock().clone()
     }
 }

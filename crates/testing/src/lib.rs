@@ -1,0 +1,5 @@
+//! What the tests of several crates share.
+
+mod logs;
+
+pub use logs::Logs;
