@@ -1,49 +1,88 @@
 //! Captures log lines as text.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::{DefaultGuard, Interest};
-use tracing::{Event, Metadata, Subscriber};
+use tracing::{Event, Level, Metadata, Subscriber};
 
-/// Collects the log lines of this thread, until it is dropped.
+/// The log lines of this thread, on which a test with paused time runs all its tasks.
+///
+/// They are collected until it is dropped. A line has the level and the fields; that of a span begins with `span` and
+/// its name.
+#[derive(Debug)]
+#[must_use = "the lines are collected until it is dropped"]
 pub struct Logs {
-    lines: Arc<Mutex<String>>,
+    lines: Lines,
     _guard: DefaultGuard,
 }
 
+type Lines = Arc<Mutex<Vec<String>>>;
+
+/// Which lines are collected.
+#[derive(Debug)]
+enum Wanted {
+    /// Spans and events of Lariat.
+    All,
+    /// Events of any crate that are as important as this level.
+    Events(Level),
+}
+
+#[derive(Debug)]
 struct Collector {
-    lines: Arc<Mutex<String>>,
-    /// Events that contain it panic.
+    lines: Lines,
+    wanted: Wanted,
     panics_at: Option<&'static str>,
 }
 
-struct Line<'a>(&'a mut String);
-
 impl Logs {
+    /// Collects the spans and events of Lariat.
     pub fn begin() -> Self {
         Self::with(None)
     }
 
-    /// Begins a log whose subscriber panics at events with a text, if one is given.
+    /// Collects as [`begin`](Self::begin) does, and panics at events that contain a text, if one is given.
     pub fn with(panics_at: Option<&'static str>) -> Self {
-        let lines = Arc::<Mutex<String>>::default();
+        Self::collect(Wanted::All, panics_at)
+    }
+
+    /// Collects warnings and errors.
+    pub fn warnings() -> Self {
+        Self::up_to(Level::WARN)
+    }
+
+    /// Collects events that are as important as a level.
+    pub fn up_to(level: Level) -> Self {
+        Self::collect(Wanted::Events(level), None)
+    }
+
+    fn collect(wanted: Wanted, panics_at: Option<&'static str>) -> Self {
+        let lines = Lines::default();
         let collector = Collector {
             lines: Arc::clone(&lines),
+            wanted,
             panics_at,
         };
-        let guard = tracing::subscriber::set_default(collector);
         Self {
             lines,
-            _guard: guard,
+            _guard: tracing::subscriber::set_default(collector),
         }
     }
 
-    pub fn text(&self) -> String {
+    /// Returns the lines so far.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
         self.lines.lock().clone()
+    }
+
+    /// Returns the lines so far as one text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let lines = self.lines.lock();
+        lines.iter().map(|line| format!("{line}\n")).collect()
     }
 }
 
@@ -54,14 +93,16 @@ impl Subscriber for Collector {
     }
 
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target().starts_with("lariat")
+        match self.wanted {
+            Wanted::All => metadata.target().starts_with("lariat"),
+            Wanted::Events(level) => metadata.is_event() && *metadata.level() <= level,
+        }
     }
 
     fn new_span(&self, span: &Attributes<'_>) -> Id {
-        let mut lines = self.lines.lock();
-        let _ = write!(lines, "span {}", span.metadata().name());
-        span.record(&mut Line(&mut lines));
-        lines.push('\n');
+        let mut line = Line(format!("span {}", span.metadata().name()));
+        span.record(&mut line);
+        self.lines.lock().push(line.0);
         Id::from_u64(1)
     }
 
@@ -70,14 +111,12 @@ impl Subscriber for Collector {
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 
     fn event(&self, event: &Event<'_>) {
-        let mut line = event.metadata().level().to_string();
-        event.record(&mut Line(&mut line));
+        let mut line = Line(event.metadata().level().to_string());
+        event.record(&mut line);
         if let Some(text) = self.panics_at {
-            assert!(!line.contains(text), "as the test wants");
+            assert!(!line.0.contains(text), "as the test wants");
         }
-        let mut lines = self.lines.lock();
-        lines.push_str(&line);
-        lines.push('\n');
+        self.lines.lock().push(line.0);
     }
 
     fn enter(&self, _: &Id) {}
@@ -85,8 +124,12 @@ impl Subscriber for Collector {
     fn exit(&self, _: &Id) {}
 }
 
-impl Visit for Line<'_> {
-    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
-        let _ = write!(self.0, " {field}={value:?}");
+/// A line, to which fields are added.
+struct Line(String);
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        let written = write!(self.0, " {field}={value:?}");
+        written.expect("a string takes everything");
     }
 }

@@ -11,16 +11,16 @@ use http_body_util::{BodyExt, Full, StreamBody};
 use k8s_openapi::api::core::v1::ConfigMap;
 use lariat_cache::{Phase, SourceError};
 use lariat_core::ObjectKey;
+use lariat_testing::Logs;
 use parking_lot::Mutex;
 use tokio::time::{self, Instant};
 
 use crate::bench::MINUTE;
-use crate::log::Warnings;
 use crate::script::{Answer, BodyEnd, Scripted, event, list, object, quiet, status};
 
 #[tokio::test(start_paused = true)]
 async fn an_item_that_cannot_be_read_is_passed_over_counted_and_logged_as_one_of_a_list() {
-    let (warnings, _guard) = Warnings::collect();
+    let logs = Logs::warnings();
     let bench = Scripted::start(|ask| {
         if ask.watch {
             quiet()
@@ -33,7 +33,7 @@ async fn an_item_that_cannot_be_read_is_passed_over_counted_and_logged_as_one_of
     time::sleep(MINUTE).await;
     assert_eq!(bench.recorder.reported(), ["a added at 1"]);
     assert_eq!(bench.status().unreadable, 1);
-    let warnings = warnings.all();
+    let warnings = logs.lines();
     let is_of_list = |line: &&String| line.contains("error=list: malformed answer: ");
     assert_eq!(
         warnings.iter().filter(is_of_list).count(),

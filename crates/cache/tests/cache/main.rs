@@ -25,7 +25,6 @@ mod identity;
 mod informer;
 #[cfg(feature = "kube-runtime")]
 mod kube_runtime;
-mod log;
 mod numbers;
 mod outages;
 mod own_writes;

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use lariat_cache::Phase;
 use lariat_core::Gvk;
+use lariat_testing::Logs;
 use tokio::time::{self, Instant};
 
 use crate::bench::{MINUTE, client_as, cluster, factory};
-use crate::log::Warnings;
 use crate::script::{Answer, BodyEnd, Script, Scripted, event, list, object, quiet, status};
 
 fn busy(seconds: &'static str) -> Answer {
@@ -59,7 +59,7 @@ async fn a_server_that_stays_busy_is_left_alone_more_and_more() {
 /// With a new CRD the API server answers the first watch with 429, and a starting one with 503.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_asks_for_a_moment_is_no_reason_for_a_warning() {
-    let (warnings, _guard) = Warnings::collect();
+    let logs = Logs::warnings();
     let begun = Instant::now();
     let bench = Scripted::start(|ask| match (ask.watch, ask.number) {
         (false, 0) => busy("1"),
@@ -68,11 +68,11 @@ async fn a_server_that_asks_for_a_moment_is_no_reason_for_a_warning() {
     });
     assert!(bench.informer.synced().await);
     assert!(begun.elapsed() < Duration::from_millis(1300));
-    assert_eq!(warnings.all(), [""; 0]);
+    assert_eq!(logs.lines(), [""; 0]);
 
     let bench = Scripted::start(|_| busy("1"));
     time::sleep(MINUTE).await;
-    assert_eq!(warnings.all().len(), 1, "{:?}", warnings.all());
+    assert_eq!(logs.lines().len(), 1, "{:?}", logs.lines());
     drop(bench);
 }
 
@@ -169,7 +169,7 @@ async fn an_outage_alone_does_not_lead_to_a_list() {
 /// By its defaults etcd says how far it is every ten minutes, and so do bookmarks then.
 #[tokio::test(start_paused = true)]
 async fn a_kind_in_which_nothing_happens_is_waited_for_longer_and_longer() {
-    let (warnings, _guard) = Warnings::collect();
+    let logs = Logs::warnings();
     let script = Script::new(|ask| match (ask.watch, ask.number) {
         (false, _) => list(10, "", &["a"]),
         (true, 0) => Answer::Pieces(vec![event("BOOKMARK", "", 11)], BodyEnd::Silence),
@@ -188,7 +188,7 @@ async fn a_kind_in_which_nothing_happens_is_waited_for_longer_and_longer() {
         "{gaps:?}"
     );
     assert_eq!((bench.script.lists(), bench.script.checks().len()), (1, 0));
-    assert_eq!((warnings.all(), bench.status().last_error), (vec![], None));
+    assert_eq!((logs.lines(), bench.status().last_error), (vec![], None));
 }
 
 #[tokio::test(start_paused = true)]

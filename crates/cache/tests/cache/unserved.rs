@@ -8,11 +8,11 @@ use kube::core::GroupVersionKind;
 use lariat_cache::{Informer, InitialList, KindOptions, MissingKind, Phase, SharedCacheFactory};
 use lariat_cluster::Cluster;
 use lariat_core::{Gvk, ObjectKey};
+use lariat_testing::Logs;
 use serde_json::{Value, json};
 use tokio::time::{self, Instant};
 
 use crate::bench::{MINUTE, Recorder, cluster, config_maps, eventually, no_client};
-use crate::log::Warnings;
 use crate::script::{Answer, Script, list, quiet, status};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -119,7 +119,7 @@ async fn define(cluster: &Cluster, versions: &[(&str, bool, bool)]) {
 /// As at the end of a migration: the objects exist in the stored version.
 #[tokio::test(start_paused = true)]
 async fn unserved_version_deletes_nothing_and_names_the_served_version() {
-    let (warnings, _guard) = Warnings::collect();
+    let logs = Logs::warnings();
     let versions = [("v1", true, true), ("v1beta1", true, false)];
     let bench = Bench::start(&versions, "v1beta1").await;
     bench.create("v1", &["a", "b"]).await;
@@ -152,7 +152,7 @@ async fn unserved_version_deletes_nothing_and_names_the_served_version() {
         error.ends_with("; it is served as demo.dev/v1 Widget"),
         "{error}"
     );
-    let said = warnings.all();
+    let said = logs.lines();
     let about = |it: &&String| it.contains("its cached objects stay") && it.contains(&error);
     assert_eq!(said.iter().filter(about).count(), 1, "{said:?}");
 

@@ -6,11 +6,11 @@ use bytes::Bytes;
 use futures::stream::{self, StreamExt};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
+use lariat_testing::Logs;
 use tokio::time;
 use tracing::Level;
 
 use crate::bench::{MINUTE, config_maps, listing, no_client};
-use crate::log::Warnings;
 use crate::script::{Answer, Ask, Script, quiet, status};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -42,15 +42,15 @@ fn page(ask: &Ask) -> Answer {
     Answer::Body(StreamBody::new(body.boxed()).boxed_unsync())
 }
 
-fn lines(log: &Warnings, what: &str) -> Vec<String> {
-    let mut lines = log.all();
+fn lines(log: &Logs, what: &str) -> Vec<String> {
+    let mut lines = log.lines();
     lines.retain(|line| line.contains(what));
     lines
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_long_wait_and_the_progress_of_a_large_kind_are_logged() {
-    let (log, _guard) = Warnings::collect_from(Level::INFO);
+    let log = Logs::up_to(Level::INFO);
     let script = Script::new(|ask| if ask.watch { quiet() } else { page(ask) });
     let factory = listing(no_client());
     let _informer = factory.for_source(config_maps(), std::sync::Arc::new(script));
@@ -78,7 +78,7 @@ async fn a_long_wait_and_the_progress_of_a_large_kind_are_logged() {
 
 #[tokio::test(start_paused = true)]
 async fn a_short_wait_and_a_small_kind_are_quiet() {
-    let (log, _guard) = Warnings::collect_from(Level::INFO);
+    let log = Logs::up_to(Level::INFO);
     let last = Ask {
         watch: false,
         query: String::new(),
@@ -96,7 +96,7 @@ async fn a_short_wait_and_a_small_kind_are_quiet() {
 
 #[tokio::test(start_paused = true)]
 async fn a_wait_that_does_not_end_is_a_warning_less_and_less_with_the_error() {
-    let (log, _guard) = Warnings::collect();
+    let log = Logs::warnings();
     let script = Script::new(|_| status(403, "Forbidden"));
     let factory = listing(no_client());
     let _informer = factory.for_source(config_maps(), std::sync::Arc::new(script));

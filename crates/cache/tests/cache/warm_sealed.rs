@@ -12,11 +12,11 @@ use lariat_cache::{Informer, SharedCacheFactory};
 use lariat_cluster::Cluster;
 use lariat_core::{Gvk, ObjectKey};
 use lariat_seal::{KeyWrapper, LocalKeys, Sealing};
+use lariat_testing::Logs;
 use serde_json::json;
 use tracing::Level;
 
 use crate::bench::{MINUTE, Writer, cached, cluster, config_maps};
-use crate::log::Warnings;
 use crate::warm::Folder;
 
 const CANARY: &str = "canary-8d41c6f0-do-not-show";
@@ -191,9 +191,9 @@ async fn without_a_key_secrets_are_left_out_and_the_log_says_once_what_to_do() {
     let (cluster, folder) = (with_canary().await, Folder::new("sealed-none"));
     run(&cluster, &folder, None).await;
     assert_eq!(files(&folder), names(&["core.v1.ConfigMap.gz"]));
-    let (log, _guard) = Warnings::collect_from(Level::INFO);
+    let log = Logs::up_to(Level::INFO);
     assert_eq!(run(&cluster, &folder, None).await, names(&["secrets"]));
-    let said = log.all();
+    let said = log.lines();
     let advice = said.iter().filter(|line| line.contains("seal_warm_files"));
     assert_eq!(advice.count(), 1, "{said:?}");
     assert!(!said.iter().any(|line| line.contains(CANARY)));
@@ -241,10 +241,10 @@ async fn plain_text_of_an_earlier_run_is_removed() {
 async fn with_another_key_kinds_are_listed_with_one_warning_each_that_names_file_and_keys() {
     let (cluster, folder) = (with_canary().await, Folder::new("sealed-wrong"));
     run(&cluster, &folder, everything(1)).await;
-    let (log, _guard) = Warnings::collect();
+    let log = Logs::warnings();
     let both = names(&["configmaps", "secrets"]);
     assert_eq!(run(&cluster, &folder, everything(2)).await, both);
-    let warnings = log.all();
+    let warnings = log.lines();
     for file in ["core.v1.ConfigMap.sealed", "core.v1.Secret.sealed"] {
         let of_file = warnings.iter().filter(|line| line.contains(file));
         let of_file: Vec<_> = of_file.collect();
@@ -290,12 +290,12 @@ async fn a_sealed_file_that_was_cut_or_changed_anywhere_is_not_used() {
     damaged.push([&whole[..], b"more"].concat());
     for bytes in damaged {
         fs::write(&path, &bytes).unwrap();
-        let (log, _guard) = Warnings::collect();
+        let log = Logs::warnings();
         assert_eq!(
             run(&cluster, &folder, everything(1)).await,
             names(&["secrets"])
         );
-        let warnings = log.all();
+        let warnings = log.lines();
         let named = warnings.len() == 1 && warnings[0].contains("core.v1.Secret.sealed");
         assert!(named && !warnings[0].contains(CANARY), "{warnings:?}");
     }
@@ -306,9 +306,9 @@ async fn a_sealed_file_that_was_cut_or_changed_anywhere_is_not_used() {
 async fn a_file_that_cannot_be_read_is_named_and_the_kind_is_listed() {
     let (cluster, folder) = (with_canary().await, Folder::new("sealed-unreadable"));
     fs::create_dir(folder.0.join("core.v1.Secret.sealed")).unwrap();
-    let (log, _guard) = Warnings::collect();
+    let log = Logs::warnings();
     let run = Run::start(&cluster, &folder, everything(1)).await;
-    let warnings = log.all();
+    let warnings = log.lines();
     let named = warnings.len() == 1 && warnings[0].contains("core.v1.Secret.sealed");
     assert!(named, "{warnings:?}");
     assert_eq!(run.secrets.store().len(), 1);
@@ -316,7 +316,7 @@ async fn a_file_that_cannot_be_read_is_named_and_the_kind_is_listed() {
     // Nothing is left in half.
     let left = names(&["core.v1.ConfigMap.sealed", "core.v1.Secret.sealed"]);
     assert_eq!(files(&folder), left);
-    assert_eq!(log.all().len(), 2, "it cannot be written either");
+    assert_eq!(log.lines().len(), 2, "it cannot be written either");
 }
 
 /// A file in the place of a sealed one.
@@ -324,10 +324,10 @@ async fn assert_refused(name: &str, put: impl AsyncFnOnce(&Cluster, &Path)) {
     let (cluster, folder) = (with_canary().await, Folder::new(name));
     run(&cluster, &folder, everything(1)).await;
     put(&cluster, &folder.0).await;
-    let (log, _guard) = Warnings::collect();
+    let log = Logs::warnings();
     let listed = run(&cluster, &folder, everything(1)).await;
     assert_eq!(listed, names(&["configmaps"]));
-    let warnings = log.all();
+    let warnings = log.lines();
     let named = warnings.len() == 1 && warnings[0].contains("the file is damaged");
     assert!(named, "{warnings:?}");
 }

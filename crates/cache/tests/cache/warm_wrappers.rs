@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use lariat_seal::{
     KeyId, KeyWrapper, LocalKeys, Sealing, WrapError, WrappedKey, Wrapping, Zeroizing,
 };
+use lariat_testing::Logs;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::bench::MINUTE;
-use crate::log::Warnings;
 use crate::warm::Folder;
 use crate::warm_sealed::{Run, files, key, run, with_canary};
 
@@ -113,17 +113,17 @@ async fn a_service_that_is_down_at_the_start_costs_a_list_and_the_end_asks_again
     let service = Service::new();
     run(&cluster, &folder, service.sealing()).await;
     service.asked();
-    let (log, guard) = Warnings::collect();
+    let log = Logs::warnings();
     *service.mood.lock() = Mood::Refuses;
     let second = Run::start(&cluster, &folder, service.sealing()).await;
     assert_eq!(service.asked(), (1, 0), "once for both kinds");
-    let warnings = log.all();
+    let warnings = log.lines();
     let named = |line: &String| line.contains(".sealed") && line.contains("the service is down");
     assert!(
         warnings.len() == 2 && warnings.iter().all(named),
         "{warnings:?}"
     );
-    drop(guard);
+    drop(log);
     tokio::time::sleep(MINUTE).await;
     *service.mood.lock() = Mood::Answers;
     second.factory.stop().await;
@@ -142,9 +142,9 @@ async fn a_service_that_hangs_holds_a_start_up_for_ten_seconds_in_all() {
     let took = began.elapsed().as_secs();
     assert!((10..15).contains(&took), "{took} s");
     tokio::time::sleep(MINUTE).await;
-    let (log, _guard) = Warnings::collect();
+    let log = Logs::warnings();
     second.factory.stop().await;
-    let warnings = log.all();
+    let warnings = log.lines();
     let reason = |line: &String| line.contains("no answer within ten seconds");
     assert!(
         warnings.len() == 2 && warnings.iter().all(reason),

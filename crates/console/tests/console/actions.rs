@@ -9,11 +9,11 @@ use lariat_console::LogFilter;
 use lariat_console::api::{Action, ControllerDetail, Done, KeyDetail, KindRef, Overview};
 use lariat_controller::{Context, HandlerResult, Outcome};
 use lariat_core::Gvk;
+use lariat_testing::Logs;
 use parking_lot::Mutex;
 use serde_json::{Value as Json, json};
 
 use crate::bench::{Bench, MAPS, until};
-use crate::logs::Logs;
 
 const ACTIONS: &str = "/api/v1/actions";
 

@@ -15,13 +15,13 @@ use lariat_cluster::{Cluster, ClusterBuilder};
 use lariat_console::{Console, ConsoleServer, Serve};
 use lariat_controller::{Context, HandlerResult, Outcome, SharedControllerFactory};
 use lariat_lease::Lease;
+use lariat_testing::Logs;
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 use tracing::dispatcher;
 
 use crate::bench::until;
 use crate::client::Client;
-use crate::logs::Logs;
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -9,10 +9,10 @@ use lariat_cluster::User;
 use lariat_console::Console;
 use lariat_controller::{Context, HandlerError, HandlerOptions, HandlerResult};
 use lariat_queue::Exponential;
+use lariat_testing::Logs;
 use serde_json::json;
 
 use crate::bench::{Bench, until};
-use crate::logs::Logs;
 
 const CANARY: &str = "canary-d3adb33f-0f-the-m1ne";
 

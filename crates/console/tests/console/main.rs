@@ -2,7 +2,6 @@
 
 mod bench;
 mod client;
-mod logs;
 
 mod access;
 mod actions;

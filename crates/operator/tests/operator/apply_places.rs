@@ -7,12 +7,12 @@ use lariat_cluster::faults::{Action as Fault, Refusal, Rule, StatusCode};
 use lariat_controller::{ControllerOptions, Outcome, SharedControllerFactory};
 use lariat_core::Gvk;
 use lariat_operator::{Apply, Desired, Finalizer, Operator, Reconcile};
+use lariat_testing::Logs;
 use serde_json::{Value, json};
 use tokio::time;
 
 use crate::apply_rig::{Rig, config, in_default};
 use crate::bench::{Bench, SECOND, Widget, settle};
-use crate::logs::Logs;
 
 fn outside(name: &str) -> Value {
     let mut object = config(name, "1");

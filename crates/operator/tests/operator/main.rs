@@ -33,7 +33,6 @@ mod guard_clients;
 mod guard_collections;
 mod guard_faults;
 mod guard_nothing;
-mod logs;
 mod mutating;
 mod mutating_planned;
 mod pausing;

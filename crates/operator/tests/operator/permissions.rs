@@ -15,11 +15,11 @@ use lariat_lease::Lease;
 use lariat_operator::{
     AccessError, CrdOptions, Operator, OperatorError, Reconcile, Rule, ensure_crds,
 };
+use lariat_testing::Logs;
 use parking_lot::Mutex;
 use tokio::time;
 
 use crate::bench::{SECOND, Widget, WidgetSpec, WidgetStatus, settle};
-use crate::logs::Logs;
 use crate::program::{Program, client_of, cluster, grant, register};
 
 const REVIEWS: &str = "selfsubjectaccessreviews";

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
 use lariat_controller::{HandlerError, HandlerResult, Outcome};
 use lariat_operator::{ConditionUpdate, Conditions, Reconcile};
+use lariat_testing::Logs;
 use serde_json::json;
 use tokio::time;
 
 use crate::bench::{Bench, SECOND, Widget, WidgetStatus, settle};
-use crate::logs::Logs;
 use crate::status_reports::{ready, run, text, writes};
 use crate::status_writing::merge_status;
 
