@@ -63,8 +63,3 @@ pub use health::HealthCheck;
 pub use lariat_http::TokenReviews;
 #[cfg(feature = "server")]
 pub use server::{Console, ConsoleServer, LogFilter, Observed, Serve, ServeError};
-
-/// The style sheet of the console's page, for other pages that should look alike.
-///
-/// It styles the elements and classes that the page uses.
-pub const STYLE: &str = include_str!("page/style.css");

@@ -33,6 +33,8 @@ mod connections;
 mod host;
 
 #[cfg(feature = "server")]
+mod page;
+#[cfg(feature = "server")]
 mod reviews;
 #[cfg(feature = "server")]
 mod urls;
@@ -47,6 +49,8 @@ pub use connections::{LONGEST_URL, serve};
 pub use error::AuthError;
 #[cfg(feature = "server")]
 pub use host::Hosts;
+#[cfg(feature = "server")]
+pub use page::{PAGE_FILES, PAGE_POLICY, PageFile};
 pub use rate::Rate;
 #[cfg(feature = "server")]
 pub use reviews::TokenReviews;

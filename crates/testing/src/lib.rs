@@ -1,5 +1,6 @@
 //! What the tests of several crates share.
 
 mod logs;
+pub mod pages;
 
 pub use logs::Logs;

@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use http::request::Parts;
 use http::{HeaderValue, header};
+use lariat_http::{PAGE_POLICY, PageFile};
 
 use super::answer::{Answered, Shared, typed};
 use super::api_routes;
@@ -17,7 +18,7 @@ use super::refusal::Refusal;
 use super::state::ServerState;
 use crate::access::Permission;
 use crate::health::{Answer, Probe, answer, answer_one};
-use crate::page::{ASSETS, Asset, POLICY};
+use crate::page::files;
 
 const TEXT: &str = "text/plain; charset=utf-8";
 /// The `Content-Security-Policy` of responses that are no page.
@@ -27,9 +28,9 @@ const NO_PAGE: &str = "default-src 'none'; frame-ancestors 'none'";
 pub(super) fn router(state: Arc<ServerState>) -> Router {
     let mut router = Router::new().route("/metrics", get(metrics));
     // Each file has its own route, so there is no path that could leave a folder.
-    for asset in ASSETS {
-        let file = move |State(state): Shared, request: Request| file(state, asset, request);
-        router = router.route(asset.path, get(file));
+    for page_file in files() {
+        let file = move |State(state): Shared, request: Request| file(state, page_file, request);
+        router = router.route(page_file.path, get(file));
     }
     let probes = [
         ("/livez", Probe::Livez),
@@ -79,11 +80,11 @@ async fn secured(mut response: Response) -> Response {
 /// Serves a file of the page.
 ///
 /// It needs no authentication: the files contain no data of the program.
-async fn file(state: Arc<ServerState>, asset: &'static Asset, request: Request) -> Answered {
+async fn file(state: Arc<ServerState>, file: &'static PageFile, request: Request) -> Answered {
     let (parts, _) = request.into_parts();
     state.check(&parts)?;
-    let mut response = typed(asset.content_type, asset.body);
-    let policy = HeaderValue::from_static(POLICY);
+    let mut response = typed(file.content_type, file.text);
+    let policy = HeaderValue::from_static(PAGE_POLICY);
     response
         .headers_mut()
         .insert(header::CONTENT_SECURITY_POLICY, policy);

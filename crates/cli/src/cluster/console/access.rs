@@ -4,9 +4,8 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
-use lariat_http::{Hosts, bearer, is_same};
+use lariat_http::{Hosts, PAGE_POLICY, bearer, is_same};
 
-use super::page::POLICY;
 use super::reply::Refusal;
 
 /// What a request has to show.
@@ -94,7 +93,7 @@ fn is_of_this_site(headers: &HeaderMap, method: &Method) -> bool {
 
 fn secure(headers: &mut HeaderMap) {
     for (name, value) in [
-        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::CONTENT_SECURITY_POLICY, PAGE_POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         // The policy says this as well, by `frame-ancestors`, which old browsers do not know.
         (header::X_FRAME_OPTIONS, "DENY"),

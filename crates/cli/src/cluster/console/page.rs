@@ -1,41 +1,30 @@
 //! The files of the page.
 
-/// A file of the page.
-pub(super) struct Asset {
-    pub(super) path: &'static str,
-    pub(super) content_type: &'static str,
-    pub(super) text: &'static str,
+use lariat_http::{PAGE_FILES, PageFile};
+
+/// Returns the files, which say nothing about the cluster and so need no token; the page is the first.
+pub(super) fn files() -> impl Iterator<Item = &'static PageFile> {
+    OWN.iter().chain(PAGE_FILES)
 }
 
-/// The `Content-Security-Policy`: the page's own files, and requests to where it came from.
-pub(super) const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
-     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-
-/// The files, which say nothing about the cluster and so need no token.
-///
-/// The style is that of the console of programs.
-pub(super) const ASSETS: [Asset; 5] = [
-    Asset {
+/// The files that other pages do not have.
+const OWN: &[PageFile] = &[
+    PageFile {
         path: "/",
         content_type: "text/html; charset=utf-8",
         text: include_str!("page/index.html"),
     },
-    Asset {
-        path: "/assets/style.css",
-        content_type: "text/css; charset=utf-8",
-        text: lariat_console::STYLE,
-    },
-    Asset {
+    PageFile {
         path: "/assets/cluster.css",
         content_type: "text/css; charset=utf-8",
         text: include_str!("page/cluster.css"),
     },
-    Asset {
+    PageFile {
         path: "/assets/main.js",
         content_type: "text/javascript; charset=utf-8",
         text: include_str!("page/main.js"),
     },
-    Asset {
+    PageFile {
         path: "/assets/icon.svg",
         content_type: "image/svg+xml",
         text: include_str!("page/icon.svg"),
@@ -44,47 +33,35 @@ pub(super) const ASSETS: [Asset; 5] = [
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use lariat_testing::pages;
+
+    use super::files;
+
+    #[test]
+    fn everything_the_page_loads_is_one_of_its_files() {
+        let files: Vec<_> = files().map(|file| (file.path, file.text)).collect();
+        assert_eq!(pages::missing(&files), [""; 0]);
+    }
 
     #[test]
     fn the_page_needs_nothing_but_its_own_files() {
-        for asset in &ASSETS {
-            let without_namespace = asset.text.replace("http://www.w3.org/2000/svg", "");
-            for outside in ["http:", "https:", "url(", "@import", "//cdn"] {
-                assert!(
-                    !without_namespace.contains(outside),
-                    "{}: {outside}",
-                    asset.path
-                );
-            }
-        }
-        let html = ASSETS[0].text;
-        for asset in &ASSETS[1..] {
-            assert!(html.contains(&asset.path[1..]), "{}", asset.path);
-        }
-        for inline in ["<style", "<script>", " style=", " onclick=", "javascript:"] {
-            assert!(!html.contains(inline), "{inline}");
+        for file in files() {
+            assert_eq!(
+                pages::loaded_from_elsewhere(file.text),
+                [""; 0],
+                "{}",
+                file.path
+            );
         }
     }
 
     #[test]
     fn nothing_from_the_cluster_becomes_markup_or_script() {
-        let script = ASSETS.iter().find(|asset| asset.path.ends_with(".js"));
-        let script = script.expect("there is a script").text;
-        for unsafe_ in [
-            "innerHTML",
-            "outerHTML",
-            "insertAdjacentHTML",
-            "document.write",
-            "eval(",
-            "Function(",
-            "createContextualFragment",
-            "DOMParser",
-            "srcdoc",
-            "localStorage",
-            ".style",
-        ] {
-            assert!(!script.contains(unsafe_), "{unsafe_}");
+        for file in files().filter(|file| file.path.ends_with(".js")) {
+            assert_eq!(pages::unsafe_parts(file.text), [""; 0], "{}", file.path);
+            for forbidden in ["localStorage", ".style"] {
+                assert!(!file.text.contains(forbidden), "{}: {forbidden}", file.path);
+            }
         }
     }
 }

@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::access::{Access, guard};
 use super::actions;
-use super::page::ASSETS;
+use super::page::files;
 use super::reply::{Refusal, reply};
 use super::state::ClusterState;
 
@@ -128,10 +128,10 @@ fn router(site: Site, access: Access) -> Router {
         .route("/api/v1/watches/cut", post(actions::cut_watches))
         .route("/api/v1/watches/end", post(actions::end_watches))
         .route("/api/v1/history/expire", post(actions::expire_history));
-    for asset in &ASSETS {
-        let content_type = HeaderValue::from_static(asset.content_type);
-        let file = move || async move { ([(header::CONTENT_TYPE, content_type)], asset.text) };
-        router = router.route(asset.path, get(file));
+    for file in files() {
+        let content_type = HeaderValue::from_static(file.content_type);
+        let read = move || async move { ([(header::CONTENT_TYPE, content_type)], file.text) };
+        router = router.route(file.path, get(read));
     }
     router
         .method_not_allowed_fallback(|| async {
