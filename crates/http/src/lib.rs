@@ -1,12 +1,12 @@
-//! Shared parts of a program's HTTP services: connections, hosts, authentication.
+//! Shared parts of a program's HTTP services: connections, hosts, authentication, pages.
 //!
 //! [`serve`] serves an `axum` router with bounded connections and timeouts. [`bearer`] finds the token of a request,
 //! [`TokenReviews`] returns its [`User`], and [`UrlReviews`] returns what the user may access. [`Hosts`] protects
-//! services without authentication against DNS rebinding.
+//! services without authentication against DNS rebinding. [`PAGE_FILES`] are the styles and scripts of all pages.
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `server` | [`serve`], [`TokenReviews`], [`UrlReviews`]; without it there are only [`User`] and [`Rate`] |
+//! | `server` | [`serve`], [`TokenReviews`], [`UrlReviews`], [`PAGE_FILES`]; without it there are only [`User`] and [`Rate`] |
 //! | `tls` | [`serve_tls`]; enables `server` |
 #![cfg_attr(
     not(feature = "tls"),
@@ -50,7 +50,7 @@ pub use error::AuthError;
 #[cfg(feature = "server")]
 pub use host::Hosts;
 #[cfg(feature = "server")]
-pub use page::{PAGE_FILES, PAGE_POLICY, PageFile};
+pub use page::{PAGE_FILES, PAGE_POLICY, PageFile, with_files_inside};
 pub use rate::Rate;
 #[cfg(feature = "server")]
 pub use reviews::TokenReviews;

@@ -1,66 +1,23 @@
-// Requests to the API, the token they carry, and the stream of overviews.
+// The API of the program: what it has, what it does, and the stream of overviews.
 
-const TOKEN = 'lariat-console-token';
+import { Api, ApiError } from './http.js';
+
+export const api = new Api('api/v1/', {
+  key: 'lariat-console-token', server: 'the program', cache: 'no-store', redirect: 'error',
+});
 
 /** How long the stream may be silent; the server sends every second. */
 const SILENCE = 6000;
 const DELAYS = [500, 1000, 2000, 4000];
 
-/** An answer that is an error, or none at all (then `code` is 0). */
-export class ApiError extends Error {
-  constructor(code, message) {
-    super(message);
-    this.code = code;
-  }
-}
-
-/** The bearer token, which this tab keeps until it is closed. */
-export const token = {
-  get: () => sessionStorage.getItem(TOKEN),
-  set: value => sessionStorage.setItem(TOKEN, value),
-  clear: () => sessionStorage.removeItem(TOKEN),
-};
-
-async function request(path, init = {}) {
-  const headers = { accept: 'application/json', ...init.headers };
-  if (token.get()) headers.authorization = `Bearer ${token.get()}`;
-  let response;
-  try {
-    response = await fetch(`api/v1/${path}`, { cache: 'no-store', redirect: 'error', ...init, headers });
-  } catch (error) {
-    if (error.name === 'AbortError') throw error;
-    throw new ApiError(0, 'the program does not answer');
-  }
-  if (!response.ok) throw new ApiError(response.status, await messageOf(response));
-  return response;
-}
-
-/** The message of a `Status`, or what else is known. */
-async function messageOf(response) {
-  const text = await response.text().catch(() => '');
-  try {
-    const status = JSON.parse(text);
-    if (status.message) return status.message;
-  } catch {
-    // It is no Status, as from a proxy.
-  }
-  return text.trim().slice(0, 300) || `HTTP ${response.status} ${response.statusText}`.trim();
-}
-
-export const get = async (path, signal) => (await request(path, { signal })).json();
-
 /** Sends an action; returns what was done, as a sentence. */
-export async function act(action) {
-  const body = JSON.stringify(action);
-  const response = await request('actions', { method: 'POST', headers: { 'content-type': 'application/json' }, body });
-  return (await response.json()).message;
-}
+export const act = async action => (await api.send('POST', 'actions', action)).message;
 
 /**
  * Follows the overview, and connects again whenever the connection is lost.
  *
- * An EventSource would not send the token. `restart` connects at once, as after the token has changed. A page that is
- * not seen should be paused: browsers allow six connections to a server, for all tabs together.
+ * `restart` connects at once, as after the token has changed. A page that is not seen should be paused: browsers allow
+ * six connections to a server, for all tabs together.
  */
 export class Live {
   #listener;
@@ -96,23 +53,15 @@ export class Live {
   async #follow(abort) {
     const silence = new Watchdog(abort);
     try {
-      const headers = { accept: 'text/event-stream' };
-      const response = await request('overview?watch=true', { headers, signal: abort.signal });
-      const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-      const events = new Events();
-      for (;;) {
-        const { done, value } = await reader.read();
-        if (done) return;
-        silence.heard();
-        for (const event of events.take(value)) this.#event(abort, event);
-      }
+      const events = api.events('overview?watch=true', { signal: abort.signal, heard: () => silence.heard() });
+      for await (const event of events) this.#event(abort, event);
     } finally {
       silence.end();
     }
   }
 
   #event(abort, { name, data }) {
-    if (abort !== this.#abort || name !== 'overview') return;
+    if (abort !== this.#abort || name !== 'overview' || !data) return;
     this.#failures = 0;
     this.#listener.overview(JSON.parse(data));
   }
@@ -145,26 +94,5 @@ class Watchdog {
 
   end() {
     clearTimeout(this.#timer);
-  }
-}
-
-/** Cuts a stream into server-sent events. */
-class Events {
-  #rest = '';
-
-  take(text) {
-    const blocks = (this.#rest + text).replaceAll('\r\n', '\n').split('\n\n');
-    this.#rest = blocks.pop();
-    return blocks.map(block => this.#event(block)).filter(event => event.data);
-  }
-
-  #event(block) {
-    const event = { name: 'message', data: '' };
-    for (const line of block.split('\n')) {
-      const [, field, value] = /^(\w+): ?(.*)$/.exec(line) ?? [];
-      if (field === 'event') event.name = value;
-      if (field === 'data') event.data += value;
-    }
-    return event;
   }
 }

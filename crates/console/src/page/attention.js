@@ -3,7 +3,8 @@
 import { confirmed, perform } from './actions.js';
 import { controllerAddress, kindOnly } from './address.js';
 import { h } from './dom.js';
-import { count, counted, list, percent, seconds } from './format.js';
+import { list } from './format.js';
+import { count, counted, percent, seconds } from './numbers.js';
 import { button, code, keyLink, kindLink, objectLink } from './parts.js';
 
 /** A call that runs for longer is worth a look; a check fails after ten minutes. */

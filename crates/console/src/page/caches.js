@@ -2,7 +2,8 @@
 
 import { controllerAddress } from './address.js';
 import { h } from './dom.js';
-import { bytes, count, counted, NONE, seconds } from './format.js';
+import { NONE } from './format.js';
+import { bytes, count, counted, seconds } from './numbers.js';
 import { badge, kindLink, notable, section, table } from './parts.js';
 
 const COLUMNS = [

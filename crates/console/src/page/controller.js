@@ -4,7 +4,8 @@ import { confirmed, perform } from './actions.js';
 import { kindOnly } from './address.js';
 import { sparkline } from './chart.js';
 import { h } from './dom.js';
-import { apiVersion, count, counted, NONE, rate, seconds } from './format.js';
+import { apiVersion, NONE } from './format.js';
+import { count, counted, rate, seconds } from './numbers.js';
 import { errorShare, stateOf, totalRate, troubleText } from './overview.js';
 import { badge, button, code, facts, keyLink, lanes, loading, loopText, moment, notable, quantile, section, table } from './parts.js';
 

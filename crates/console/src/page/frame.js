@@ -1,8 +1,9 @@
 // What is around the view: the program, the tabs, and the connection.
 
 import { findings } from './attention.js';
-import { h, render } from './dom.js';
-import { seconds, time } from './format.js';
+import { $, h, render, setText } from './dom.js';
+import { time } from './format.js';
+import { seconds } from './numbers.js';
 
 const TABS = [
   ['overview', 'Overview', '#/'],
@@ -11,8 +12,6 @@ const TABS = [
   ['guards', 'Guards', '#/guards'],
   ['plan', 'Plan', '#/plan'],
 ];
-
-const $ = id => document.getElementById(id);
 
 export function drawFrame(state) {
   drawConnection(state);
@@ -54,9 +53,4 @@ function drawConnection({ lost, overview }) {
 function lostText({ error }, overview) {
   const shown = overview ? ` What is shown is the state of ${time(overview.program.now)}.` : '';
   return `Disconnected: ${error.message}.${shown}${error.code === 401 ? '' : ' Connecting again…'}`;
-}
-
-/** Sets a text that is read out when it changes. */
-function setText(element, text) {
-  if (element.textContent !== text) element.textContent = text;
 }

@@ -3,7 +3,8 @@
 import { perform } from './actions.js';
 import { controllerAddress, kindOnly } from './address.js';
 import { h } from './dom.js';
-import { apiVersion, counted, keyName, seconds } from './format.js';
+import { apiVersion, keyName } from './format.js';
+import { counted, seconds } from './numbers.js';
 import { badge, button, causeText, code, lanes, loading, loopText, moment, section } from './parts.js';
 import { canTrace, traceView } from './trace.js';
 

@@ -3,14 +3,14 @@
 import './theme.js';
 import { onUnauthorized } from './actions.js';
 import { apiPath, controllerAddress, routeOf } from './address.js';
-import { get, Live } from './api.js';
+import { api, Live } from './api.js';
 import { needsDetail } from './attention.js';
 import { cachesView } from './caches.js';
 import { controllerView } from './controller.js';
 import { h, render } from './dom.js';
 import { drawFrame } from './frame.js';
 import { keyView } from './key.js';
-import { askForToken, onToken } from './login.js';
+import { tokenForm } from './login.js';
 import { overviewView } from './overview.js';
 import { drawSearch, selectKind } from './search.js';
 import { guardsView, leasesView, planView } from './state.js';
@@ -64,6 +64,12 @@ function draw() {
   render(view, [error, h('div', { key: location.hash || '#/' }, VIEWS[state.route.view](state))]);
 }
 
+const askForToken = tokenForm(api, () => {
+  state.detailError = null;
+  live.restart();
+  readDetail();
+});
+
 let reading = null;
 
 /** Reads what the route shows beside the overview, unless that is under way. */
@@ -76,7 +82,7 @@ async function readDetail() {
   reading = path ? { path, abort: new AbortController() } : null;
   if (!path) return;
   const mine = reading;
-  const result = await get(path, mine.abort.signal)
+  const result = await api.get(path, mine.abort.signal)
     .then(detail => ({ detail, detailError: null }), error => ({ detailError: error }));
   if (reading !== mine) return;
   reading = null;
@@ -102,7 +108,7 @@ async function readErrorsOf(controller, address) {
   if (explaining.has(address)) return;
   explaining.add(address);
   try {
-    state.details.set(address, await get(apiPath({ kind: controller })));
+    state.details.set(address, await api.get(apiPath({ kind: controller })));
     draw();
   } catch {
     // The counts are shown without errors; that the connection is lost is shown already.
@@ -135,12 +141,8 @@ const live = new Live({
   },
 });
 
+document.querySelector('#connection button').onclick = () => askForToken('');
 onUnauthorized(askForToken);
-onToken(() => {
-  state.detailError = null;
-  live.restart();
-  readDetail();
-});
 addEventListener('hashchange', navigate);
 addEventListener('online', () => document.hidden || live.restart());
 document.addEventListener('visibilitychange', () => (document.hidden ? live.pause() : live.restart()));

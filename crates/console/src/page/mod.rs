@@ -19,6 +19,7 @@ pub(crate) fn files() -> impl Iterator<Item = &'static PageFile> {
 /// The files that other pages do not have.
 const OWN: &[PageFile] = assets![
     "/" "index.html" "text/html; charset=utf-8",
+    "/assets/console.css" "console.css" "text/css; charset=utf-8",
     "/assets/icon.svg" "icon.svg" "image/svg+xml",
     "/assets/actions.js" "actions.js" "text/javascript; charset=utf-8",
     "/assets/address.js" "address.js" "text/javascript; charset=utf-8",
@@ -30,7 +31,6 @@ const OWN: &[PageFile] = assets![
     "/assets/format.js" "format.js" "text/javascript; charset=utf-8",
     "/assets/frame.js" "frame.js" "text/javascript; charset=utf-8",
     "/assets/key.js" "key.js" "text/javascript; charset=utf-8",
-    "/assets/login.js" "login.js" "text/javascript; charset=utf-8",
     "/assets/main.js" "main.js" "text/javascript; charset=utf-8",
     "/assets/overview.js" "overview.js" "text/javascript; charset=utf-8",
     "/assets/parts.js" "parts.js" "text/javascript; charset=utf-8",

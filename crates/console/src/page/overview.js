@@ -5,7 +5,8 @@ import { attention, findings } from './attention.js';
 import { sparkline } from './chart.js';
 import { h } from './dom.js';
 import { logFilter } from './filter.js';
-import { bytes, count, counted, NONE, percent, rate, seconds } from './format.js';
+import { NONE } from './format.js';
+import { bytes, count, counted, percent, rate, seconds } from './numbers.js';
 import { badge, facts, kindLink, notable, quantile, section, table } from './parts.js';
 
 const COLUMNS = [

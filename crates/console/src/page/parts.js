@@ -2,7 +2,9 @@
 
 import { controllerAddress, keyAddress } from './address.js';
 import { h } from './dom.js';
-import { apiVersion, counted, keyName, list, NONE, seconds, sentence, time } from './format.js';
+import { apiVersion, keyName, list, NONE, sentence, time } from './format.js';
+import { counted, seconds } from './numbers.js';
+import { tableHead, tableRows } from './table.js';
 
 /** A heading and what is below it. */
 export const section = (title, { note, key = title } = {}, ...children) =>
@@ -10,38 +12,17 @@ export const section = (title, { note, key = title } = {}, ...children) =>
     h('h2', {}, title, note && h('span', { class: 'note' }, note)),
     children);
 
-/**
- * A table.
- *
- * A column has `name` and maybe `number` (to the right), `wide` (takes the room, and wraps) and `title`. A row has `key`,
- * `cells` and maybe `tone`. On a narrow screen each row is a card, with the names of the columns in it.
- */
+/** A table; the first rows of a long one. */
 export function table(label, columns, rows, { empty, limit = 200 } = {}) {
   if (!rows.length) return empty ? h('p', { class: 'empty' }, empty) : null;
   const left = rows.length - limit;
   return [
     h('table', { role: 'table', 'aria-label': label, class: columns.some(column => column.wide) ? 'full' : null },
-      h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' }, columns.map(heading))),
-      h('tbody', { role: 'rowgroup' }, rows.slice(0, limit).map(row => tableRow(columns, row)))),
+      tableHead(columns),
+      h('tbody', { role: 'rowgroup' }, tableRows(columns, rows.slice(0, limit)))),
     left > 0 && h('p', { class: 'empty' }, `${counted(left, 'more row')}, not shown.`),
   ];
 }
-
-const heading = column =>
-  h('th', { role: 'columnheader', scope: 'col', class: classOf(column), title: column.title }, column.name);
-
-function tableRow(columns, row) {
-  const cell = (content, at) => {
-    const isEmpty = content === null || content === undefined || content === '';
-    const props = { class: [classOf(columns[at]), isEmpty && 'none'].filter(Boolean).join(' ') || null };
-    // A heading of the row names it; on a phone it is the title of the card.
-    if (at === 0) return h('th', { role: 'rowheader', scope: 'row', ...props }, content);
-    return h('td', { role: 'cell', 'data-label': columns[at].name, ...props }, content);
-  };
-  return h('tr', { role: 'row', key: row.key, class: row.tone }, row.cells.map(cell));
-}
-
-const classOf = column => [column.number && 'number', column.wide && 'wide'].filter(Boolean).join(' ') || null;
 
 /** Names and values in one line, or under each other where it is narrow. */
 export const facts = entries =>

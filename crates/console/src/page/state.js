@@ -2,7 +2,8 @@
 
 import { guardKey, resetButton } from './attention.js';
 import { h } from './dom.js';
-import { count, counted, list, NONE } from './format.js';
+import { list, NONE } from './format.js';
+import { count, counted } from './numbers.js';
 import { badge, loading, section, table } from './parts.js';
 
 const LEASES = [

@@ -1,9 +1,9 @@
 // Follows the causes of a run back to the first one.
 
 import { apiPath, kindOnly } from './address.js';
-import { get } from './api.js';
+import { api } from './api.js';
 import { h } from './dom.js';
-import { seconds } from './format.js';
+import { seconds } from './numbers.js';
 import { causeText, code, loading, objectLink } from './parts.js';
 
 /** How many runs are followed back. */
@@ -74,7 +74,7 @@ function firstStep({ link, byRun }) {
 /** Returns the run that a cause names, if it is still kept. */
 async function read(byRun) {
   const place = { kind: kindOnly(byRun), key: byRun.key };
-  const { runs } = await get(apiPath(place)).catch(() => ({ runs: [] }));
+  const { runs } = await api.get(apiPath(place)).catch(() => ({ runs: [] }));
   const run = runs.find(it => it.run === byRun.run);
   return run && { ...place, run };
 }

@@ -95,3 +95,11 @@ function set(element, name, value) {
   else if (value === null || value === undefined || value === false) element.removeAttribute(name);
   else element.setAttribute(name, value === true ? '' : String(value));
 }
+
+/** The element of an id. */
+export const $ = id => document.getElementById(id);
+
+/** Sets a text; an equal one is left alone, because a change takes a selection along, and is read out. */
+export function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}

@@ -25,6 +25,11 @@ const OWN: &[PageFile] = &[
         text: include_str!("page/main.js"),
     },
     PageFile {
+        path: "/assets/view.js",
+        content_type: "text/javascript; charset=utf-8",
+        text: include_str!("page/view.js"),
+    },
+    PageFile {
         path: "/assets/icon.svg",
         content_type: "image/svg+xml",
         text: include_str!("page/icon.svg"),
@@ -41,6 +46,7 @@ mod tests {
     fn everything_the_page_loads_is_one_of_its_files() {
         let files: Vec<_> = files().map(|file| (file.path, file.text)).collect();
         assert_eq!(pages::missing(&files), [""; 0]);
+        assert_eq!(pages::unused(&files), [""; 0]);
     }
 
     #[test]
