@@ -12,12 +12,12 @@ use sha2::{Digest, Sha256};
 /// The page: one file with its style and script, since a service that is nested does not know its prefix.
 static HTML: LazyLock<String> = LazyLock::new(|| {
     let own = [
-        ("explorer.css", include_str!("page/explorer.css")),
-        ("address.js", include_str!("page/address.js")),
-        ("rows.js", include_str!("page/rows.js")),
-        ("main.js", include_str!("page/main.js")),
+        ("explorer.css", include_str!("explorer.css")),
+        ("address.js", include_str!("address.js")),
+        ("rows.js", include_str!("rows.js")),
+        ("main.js", include_str!("main.js")),
     ];
-    with_files_inside(include_str!("page/index.html"), &own)
+    with_files_inside(include_str!("index.html"), &own)
 });
 
 /// The page and its security policy.

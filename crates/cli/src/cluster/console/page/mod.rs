@@ -12,27 +12,27 @@ const OWN: &[PageFile] = &[
     PageFile {
         path: "/",
         content_type: "text/html; charset=utf-8",
-        text: include_str!("page/index.html"),
+        text: include_str!("index.html"),
     },
     PageFile {
         path: "/assets/cluster.css",
         content_type: "text/css; charset=utf-8",
-        text: include_str!("page/cluster.css"),
+        text: include_str!("cluster.css"),
     },
     PageFile {
         path: "/assets/main.js",
         content_type: "text/javascript; charset=utf-8",
-        text: include_str!("page/main.js"),
+        text: include_str!("main.js"),
     },
     PageFile {
         path: "/assets/view.js",
         content_type: "text/javascript; charset=utf-8",
-        text: include_str!("page/view.js"),
+        text: include_str!("view.js"),
     },
     PageFile {
         path: "/assets/icon.svg",
         content_type: "image/svg+xml",
-        text: include_str!("page/icon.svg"),
+        text: include_str!("icon.svg"),
     },
 ];
 
