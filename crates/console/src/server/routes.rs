@@ -30,7 +30,7 @@ pub(super) fn router(state: Arc<ServerState>) -> Router {
     // Each file has its own route, so there is no path that could leave a folder.
     for page_file in files() {
         let file = move |State(state): Shared, request: Request| file(state, page_file, request);
-        router = router.route(page_file.path, get(file));
+        router = router.route(page_file.path(), get(file));
     }
     let probes = [
         ("/livez", Probe::Livez),
@@ -83,7 +83,7 @@ async fn secured(mut response: Response) -> Response {
 async fn file(state: Arc<ServerState>, file: &'static PageFile, request: Request) -> Answered {
     let (parts, _) = request.into_parts();
     state.check(&parts)?;
-    let mut response = typed(file.content_type, file.text);
+    let mut response = typed(file.content_type(), file.text());
     let policy = HeaderValue::from_static(PAGE_POLICY);
     response
         .headers_mut()

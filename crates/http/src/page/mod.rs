@@ -3,38 +3,67 @@
 /// A file of a page.
 #[derive(Debug, Clone, Copy)]
 pub struct PageFile {
-    /// The path at which it is served.
-    pub path: &'static str,
-    /// The value of `Content-Type`.
-    pub content_type: &'static str,
-    /// The content.
-    pub text: &'static str,
+    path: &'static str,
+    text: &'static str,
+}
+
+impl PageFile {
+    /// Creates a file that is served at a path.
+    #[must_use]
+    pub const fn new(path: &'static str, text: &'static str) -> Self {
+        Self { path, text }
+    }
+
+    /// Returns the path at which it is served.
+    #[must_use]
+    pub fn path(&self) -> &'static str {
+        self.path
+    }
+
+    /// Returns the content.
+    #[must_use]
+    pub fn text(&self) -> &'static str {
+        self.text
+    }
+
+    /// Returns the value of `Content-Type`, by the ending of the path; without one it is a page.
+    #[must_use]
+    pub fn content_type(&self) -> &'static str {
+        match self.path.rsplit('.').next() {
+            Some("css") => "text/css; charset=utf-8",
+            Some("js") => "text/javascript; charset=utf-8",
+            Some("svg") => "image/svg+xml",
+            _ => "text/html; charset=utf-8",
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        self.path.trim_start_matches("/assets/")
+    }
+}
+
+/// Lists files beside the one that calls it, which are served under `/assets/`.
+#[macro_export]
+macro_rules! page_files {
+    ($($name:literal),* $(,)?) => {
+        &[$($crate::PageFile::new(concat!("/assets/", $name), include_str!($name))),*]
+    };
 }
 
 /// The `Content-Security-Policy` of a page: its own files, and requests to its origin.
 pub const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-macro_rules! files {
-    ($($name:literal $content_type:literal),* $(,)?) => {
-        &[$(PageFile {
-            path: concat!("/assets/", $name),
-            content_type: $content_type,
-            text: include_str!($name),
-        }),*]
-    };
-}
-
 /// The files that pages share, under `/assets/`.
-pub const PAGE_FILES: &[PageFile] = files![
-    "style.css" "text/css; charset=utf-8",
-    "tables.css" "text/css; charset=utf-8",
-    "chart.js" "text/javascript; charset=utf-8",
-    "dom.js" "text/javascript; charset=utf-8",
-    "http.js" "text/javascript; charset=utf-8",
-    "login.js" "text/javascript; charset=utf-8",
-    "numbers.js" "text/javascript; charset=utf-8",
-    "table.js" "text/javascript; charset=utf-8",
+pub const PAGE_FILES: &[PageFile] = page_files![
+    "chart.js",
+    "dom.js",
+    "http.js",
+    "login.js",
+    "numbers.js",
+    "style.css",
+    "table.js",
+    "tables.css",
 ];
 
 /// Puts shared files and files of its own into a page that is one file.
@@ -46,19 +75,15 @@ pub const PAGE_FILES: &[PageFile] = files![
 ///
 /// If a script that goes into the page imports others.
 #[must_use]
-pub fn with_files_inside(page: &str, own: &[(&str, &str)]) -> String {
-    let shared = PAGE_FILES.iter().map(|file| {
-        let name = file.path.trim_start_matches("/assets/");
-        (name, file.text)
-    });
-    let files = shared.chain(own.iter().copied());
-    files.fold(page.to_owned(), |page, (name, text)| {
-        let mark = format!("/* {name} */");
+pub fn with_files_inside(page: &str, own: &[PageFile]) -> String {
+    let files = PAGE_FILES.iter().chain(own);
+    files.fold(page.to_owned(), |page, file| {
+        let mark = format!("/* {} */", file.name());
         if !page.contains(&mark) {
             return page;
         }
-        assert!(!text.contains("\nimport "), "{name} imports others");
-        page.replace(&mark, &text.replace("\nexport ", "\n"))
+        assert!(!file.text.contains("\nimport "), "{mark} imports others");
+        page.replace(&mark, &file.text.replace("\nexport ", "\n"))
     })
 }
 
@@ -71,9 +96,18 @@ mod tests {
     #[test]
     fn a_page_with_files_inside_has_neither_marks_nor_exports() {
         let page = "<style>/* style.css */</style><script>/* numbers.js */\n/* own.js */</script>";
-        let page = with_files_inside(page, &[("own.js", "count(1);")]);
+        let page = with_files_inside(page, &[PageFile::new("/assets/own.js", "count(1);")]);
         assert!(page.starts_with("<style>/* Dense") && page.ends_with("count(1);</script>"));
         assert!(page.contains("\nconst count = ") && !page.contains("export"));
+    }
+
+    #[test]
+    fn content_types_follow_the_ending() {
+        let types = ["/", "/assets/a.css", "/assets/b.js"]
+            .map(|path| PageFile::new(path, "").content_type());
+        let expected =
+            ["html", "css", "javascript"].map(|kind| format!("text/{kind}; charset=utf-8"));
+        assert_eq!(types, expected);
     }
 
     #[test]

@@ -129,9 +129,9 @@ fn router(site: Site, access: Access) -> Router {
         .route("/api/v1/watches/end", post(actions::end_watches))
         .route("/api/v1/history/expire", post(actions::expire_history));
     for file in files() {
-        let content_type = HeaderValue::from_static(file.content_type);
-        let read = move || async move { ([(header::CONTENT_TYPE, content_type)], file.text) };
-        router = router.route(file.path, get(read));
+        let content_type = HeaderValue::from_static(file.content_type());
+        let read = move || async move { ([(header::CONTENT_TYPE, content_type)], file.text()) };
+        router = router.route(file.path(), get(read));
     }
     router
         .method_not_allowed_fallback(|| async {

@@ -6,18 +6,13 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::HeaderValue;
-use lariat_http::with_files_inside;
+use lariat_http::{page_files, with_files_inside};
 use sha2::{Digest, Sha256};
 
 /// The page: one file with its style and script, since a service that is nested does not know its prefix.
 static HTML: LazyLock<String> = LazyLock::new(|| {
-    let own = [
-        ("explorer.css", include_str!("explorer.css")),
-        ("address.js", include_str!("address.js")),
-        ("rows.js", include_str!("rows.js")),
-        ("main.js", include_str!("main.js")),
-    ];
-    with_files_inside(include_str!("index.html"), &own)
+    let own = page_files!["address.js", "explorer.css", "main.js", "rows.js"];
+    with_files_inside(include_str!("index.html"), own)
 });
 
 /// The page and its security policy.

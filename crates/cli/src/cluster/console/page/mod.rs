@@ -1,40 +1,18 @@
 //! The files of the page.
 
-use lariat_http::{PAGE_FILES, PageFile};
+use std::iter;
+
+use lariat_http::{PAGE_FILES, PageFile, page_files};
 
 /// Returns the files, which say nothing about the cluster and so need no token; the page is the first.
 pub(super) fn files() -> impl Iterator<Item = &'static PageFile> {
-    OWN.iter().chain(PAGE_FILES)
+    iter::once(&PAGE).chain(OWN).chain(PAGE_FILES)
 }
 
+const PAGE: PageFile = PageFile::new("/", include_str!("index.html"));
+
 /// The files that other pages do not have.
-const OWN: &[PageFile] = &[
-    PageFile {
-        path: "/",
-        content_type: "text/html; charset=utf-8",
-        text: include_str!("index.html"),
-    },
-    PageFile {
-        path: "/assets/cluster.css",
-        content_type: "text/css; charset=utf-8",
-        text: include_str!("cluster.css"),
-    },
-    PageFile {
-        path: "/assets/main.js",
-        content_type: "text/javascript; charset=utf-8",
-        text: include_str!("main.js"),
-    },
-    PageFile {
-        path: "/assets/view.js",
-        content_type: "text/javascript; charset=utf-8",
-        text: include_str!("view.js"),
-    },
-    PageFile {
-        path: "/assets/icon.svg",
-        content_type: "image/svg+xml",
-        text: include_str!("icon.svg"),
-    },
-];
+const OWN: &[PageFile] = page_files!["cluster.css", "icon.svg", "main.js", "view.js"];
 
 #[cfg(test)]
 mod tests {
@@ -44,7 +22,7 @@ mod tests {
 
     #[test]
     fn everything_the_page_loads_is_one_of_its_files() {
-        let files: Vec<_> = files().map(|file| (file.path, file.text)).collect();
+        let files: Vec<_> = files().map(|file| (file.path(), file.text())).collect();
         assert_eq!(pages::missing(&files), [""; 0]);
         assert_eq!(pages::unused(&files), [""; 0]);
     }
@@ -53,20 +31,24 @@ mod tests {
     fn the_page_needs_nothing_but_its_own_files() {
         for file in files() {
             assert_eq!(
-                pages::loaded_from_elsewhere(file.text),
+                pages::loaded_from_elsewhere(file.text()),
                 [""; 0],
                 "{}",
-                file.path
+                file.path()
             );
         }
     }
 
     #[test]
     fn nothing_from_the_cluster_becomes_markup_or_script() {
-        for file in files().filter(|file| file.path.ends_with(".js")) {
-            assert_eq!(pages::unsafe_parts(file.text), [""; 0], "{}", file.path);
+        for file in files().filter(|file| file.path().ends_with(".js")) {
+            assert_eq!(pages::unsafe_parts(file.text()), [""; 0], "{}", file.path());
             for forbidden in ["localStorage", ".style"] {
-                assert!(!file.text.contains(forbidden), "{}: {forbidden}", file.path);
+                assert!(
+                    !file.text().contains(forbidden),
+                    "{}: {forbidden}",
+                    file.path()
+                );
             }
         }
     }
