@@ -7,14 +7,12 @@ use kube::Client;
 use kube::api::{Api, PostParams};
 use lariat_cache::{Informer, SharedCacheFactory};
 use lariat_cluster::Cluster;
-use lariat_cluster::faults::{Action, After, Rule};
+use lariat_cluster::faults::{Action, After, Rule, RuleId};
 use lariat_core::Gvk;
 use serde_json::json;
 use tokio::time::{self, Duration};
 
-use crate::bench::{
-    MINUTE, Recorder, Writer, cached, client_as, cluster, config_maps, eventually,
-};
+use crate::bench::{MINUTE, Recorder, Writer, cached, client_as, cluster, config_maps, eventually};
 use crate::warm::Folder;
 
 fn factory(client: Client, folder: &Folder) -> SharedCacheFactory {
@@ -43,6 +41,46 @@ async fn pass(client: &Client, prefix: &str, count: usize) {
     }
 }
 
+/// A run in which the ConfigMaps have found a restore, and Namespaces get no answer, so that they have not.
+struct Restored {
+    cluster: Cluster,
+    factory: SharedCacheFactory,
+    namespaces: Informer,
+    never: RuleId,
+}
+
+impl Restored {
+    async fn start(folder: &Folder) -> Self {
+        let cluster = cluster().await;
+        let writer = Writer::new(cluster.client());
+        writer.create("a").await;
+        let (factory, informer) = started(&cluster, folder).await;
+        let namespaces = factory.for_kind(Gvk::new("", "v1", "Namespace"));
+        assert!(namespaces.synced().await);
+        let backup = cluster.snapshot();
+        for number in 0..10 {
+            writer.change("a", &format!("lost {number}")).await;
+        }
+        time::sleep(Duration::from_secs(1)).await;
+        let never = Rule::new(Action::NoAnswer).resource("namespaces");
+        let never = cluster.faults().add(never.client("lariat"));
+        cluster.rewind_to(&backup).await.expect("restored");
+        eventually(async || cached(&informer), writer.truth().await).await;
+        Self {
+            cluster,
+            factory,
+            namespaces,
+            never,
+        }
+    }
+}
+
+/// Runs the factory once, and stops it.
+async fn ran(cluster: &Cluster, folder: &Folder) {
+    let (factory, _informer) = started(cluster, folder).await;
+    factory.stop().await;
+}
+
 /// Nothing repeats an event, and the server is beyond all versions again.
 #[tokio::test(start_paused = true)]
 async fn restore_between_two_runs_is_noticed_by_a_kind_without_objects() {
@@ -64,21 +102,12 @@ async fn restore_between_two_runs_is_noticed_by_a_kind_without_objects() {
 #[tokio::test(start_paused = true)]
 async fn stop_before_a_kind_is_read_again_after_a_restore_saves_none_of_its_objects() {
     let folder = Folder::new("former");
-    let cluster = cluster().await;
-    let writer = Writer::new(cluster.client());
-    writer.create("a").await;
-    let (factory, informer) = started(&cluster, &folder).await;
-    let namespaces = factory.for_kind(Gvk::new("", "v1", "Namespace"));
-    assert!(namespaces.synced().await);
-    let backup = cluster.snapshot();
-    for number in 0..10 {
-        writer.change("a", &format!("lost {number}")).await;
-    }
-    time::sleep(Duration::from_secs(1)).await;
-    let never = Rule::new(Action::NoAnswer).resource("namespaces");
-    let never = cluster.faults().add(never.client("lariat"));
-    cluster.rewind_to(&backup).await.expect("restored");
-    eventually(async || cached(&informer), writer.truth().await).await;
+    let Restored {
+        cluster,
+        factory,
+        never,
+        namespaces: _namespaces,
+    } = Restored::start(&folder).await;
     factory.stop().await;
     cluster.faults().remove(never);
     assert!(folder.0.join("core.v1.ConfigMap.gz").exists());
@@ -89,8 +118,7 @@ async fn stop_before_a_kind_is_read_again_after_a_restore_saves_none_of_its_obje
 async fn relist_that_is_requested_during_a_warm_start_is_not_lost() {
     let folder = Folder::new("relist");
     let cluster = cluster().await;
-    let (factory_before, _informer) = started(&cluster, &folder).await;
-    factory_before.stop().await;
+    ran(&cluster, &folder).await;
     // The identity of the cluster is asked for before the file is read.
     let slow = Rule::new(Action::Delay(Duration::from_secs(5))).resource("namespaces");
     cluster.faults().add(slow.client("lariat"));
@@ -110,8 +138,7 @@ async fn own_write_during_a_warm_start_is_in_the_synced_cache() {
     let cluster = cluster().await;
     let writer = Writer::new(cluster.client());
     writer.create("a").await;
-    let (factory_before, _informer) = started(&cluster, &folder).await;
-    factory_before.stop().await;
+    ran(&cluster, &folder).await;
     let slow = Rule::new(Action::Delay(Duration::from_secs(5))).resource("namespaces");
     cluster.faults().add(slow.client("lariat"));
     let factory = factory(client_as(&cluster, "lariat"), &folder);
@@ -132,21 +159,12 @@ async fn own_write_during_a_warm_start_is_in_the_synced_cache() {
 #[tokio::test(start_paused = true)]
 async fn kind_that_is_read_again_after_a_restore_is_saved_at_the_stop() {
     let folder = Folder::new("read-again");
-    let cluster = cluster().await;
-    let writer = Writer::new(cluster.client());
-    writer.create("a").await;
-    let (factory, informer) = started(&cluster, &folder).await;
-    let namespaces = factory.for_kind(Gvk::new("", "v1", "Namespace"));
-    assert!(namespaces.synced().await);
-    let backup = cluster.snapshot();
-    for number in 0..10 {
-        writer.change("a", &format!("lost {number}")).await;
-    }
-    time::sleep(Duration::from_secs(1)).await;
-    let never = Rule::new(Action::NoAnswer).resource("namespaces");
-    let never = cluster.faults().add(never.client("lariat"));
-    cluster.rewind_to(&backup).await.expect("restored");
-    eventually(async || cached(&informer), writer.truth().await).await;
+    let Restored {
+        cluster,
+        factory,
+        namespaces,
+        never,
+    } = Restored::start(&folder).await;
     // A round ends while the kind has not been read again.
     namespaces.need::<k8s_openapi::api::core::v1::Namespace>();
     time::sleep(Duration::from_secs(1)).await;
@@ -161,8 +179,7 @@ async fn kind_that_is_read_again_after_a_restore_is_saved_at_the_stop() {
 async fn write_of_another_kind_during_a_warm_start_leads_to_no_list() {
     let folder = Folder::new("other");
     let cluster = cluster().await;
-    let (factory_before, _informer) = started(&cluster, &folder).await;
-    factory_before.stop().await;
+    ran(&cluster, &folder).await;
     let factory = factory(client_as(&cluster, "lariat"), &folder);
     let informer = factory.for_kind(config_maps());
     pass(&factory.clients().client(), "own", 1).await;
@@ -179,8 +196,7 @@ async fn own_write_before_the_kind_is_used_is_in_its_synced_cache() {
     let cluster = cluster().await;
     let writer = Writer::new(cluster.client());
     writer.create("a").await;
-    let (factory_before, _informer) = started(&cluster, &folder).await;
-    factory_before.stop().await;
+    ran(&cluster, &folder).await;
     let factory = factory(client_as(&cluster, "lariat"), &folder);
     factory.start();
     let own = Writer::new(factory.clients().client());
@@ -199,8 +215,7 @@ async fn second_start_does_not_undo_what_the_first_one_has_read() {
     let cluster = cluster().await;
     let writer = Writer::new(cluster.client());
     writer.create("a").await;
-    let (factory_before, _informer) = started(&cluster, &folder).await;
-    factory_before.stop().await;
+    ran(&cluster, &folder).await;
     writer.change("a", "new").await;
     writer.create("b").await;
     writer.create("c").await;
@@ -220,6 +235,16 @@ async fn second_start_does_not_undo_what_the_first_one_has_read() {
     assert!(informer.synced().await);
     assert_eq!(cached(&informer), writer.truth().await);
     let reported = recorder.reported();
-    assert!(!reported.iter().any(|change| change.contains("deleted")), "{reported:?}");
-    assert_eq!(reported.iter().filter(|change| change.starts_with("a ")).count(), 2, "{reported:?}");
+    assert!(
+        !reported.iter().any(|change| change.contains("deleted")),
+        "{reported:?}"
+    );
+    assert_eq!(
+        reported
+            .iter()
+            .filter(|change| change.starts_with("a "))
+            .count(),
+        2,
+        "{reported:?}"
+    );
 }

@@ -5,7 +5,7 @@ use std::thread;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use lariat_console::logging::{self, Logging, LoggingError};
-use lariat_controller::{Context, HandlerResult, Outcome};
+use lariat_controller::{Context, HandlerResult, Outcome, RegisterError, Registration};
 use serde_json::Value;
 use tokio::runtime;
 
@@ -37,13 +37,8 @@ async fn panics(_: Context<ConfigMap>) -> HandlerResult {
     panic!("inside of a handler")
 }
 
-fn panic_everywhere() {
-    // The test harness has a panic hook, which programs do not have.
-    drop(std::panic::take_hook());
-    let _logging = logging::init().expect("the first");
-    let thread = thread::Builder::new().name("helper".to_owned());
-    let thread = thread.spawn(|| panic!("in a thread\nof two lines"));
-    assert!(thread.expect("a thread").join().is_err());
+/// Runs a program with one object, for which the handler that is registered is called.
+fn call_once(register: impl FnOnce(&Program) -> Result<Registration, RegisterError>) {
     let mut builder = runtime::Builder::new_current_thread();
     let runtime = builder
         .enable_time()
@@ -53,14 +48,21 @@ fn panic_everywhere() {
     runtime.block_on(async {
         let program = Program::new().await;
         program.create("a").await;
-        program
-            .config_maps
-            .register_handler("sad", panics)
-            .expect("registered");
+        register(&program).expect("registered");
         program.factory.start(1).await.expect("started");
         settle().await;
         program.factory.stop().await.expect("stopped");
     });
+}
+
+fn panic_everywhere() {
+    // The test harness has a panic hook, which programs do not have.
+    drop(std::panic::take_hook());
+    let _logging = logging::init().expect("the first");
+    let thread = thread::Builder::new().name("helper".to_owned());
+    let thread = thread.spawn(|| panic!("in a thread\nof two lines"));
+    assert!(thread.expect("a thread").join().is_err());
+    call_once(|program| program.config_maps.register_handler("sad", panics));
 }
 
 #[test]
@@ -115,31 +117,11 @@ async fn says(_: Context<ConfigMap>) -> HandlerResult {
     Ok(Outcome::done())
 }
 
-fn call_once() {
-    let _logging = logging::init().expect("the first");
-    let mut builder = runtime::Builder::new_current_thread();
-    let runtime = builder
-        .enable_time()
-        .start_paused(true)
-        .build()
-        .expect("a runtime");
-    runtime.block_on(async {
-        let program = Program::new().await;
-        program.create("a").await;
-        program
-            .config_maps
-            .register_handler("say", says)
-            .expect("registered");
-        program.factory.start(1).await.expect("started");
-        settle().await;
-        program.factory.stop().await.expect("stopped");
-    });
-}
-
 #[test]
 fn causes_are_formatted_only_where_something_logs_details() {
     if is_child() {
-        return call_once();
+        let _logging = logging::init().expect("the first");
+        return call_once(|program| program.config_maps.register_handler("say", says));
     }
     for (filter, expected) in [("info", false), ("info,lariat::run=debug", true)] {
         let env = [("LOG_FORMAT", "json"), ("RUST_LOG", filter)];

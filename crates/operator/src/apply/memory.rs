@@ -389,8 +389,9 @@ impl SetMemory<'_> {
         state: ObjectState<'_>,
         cached: Option<&Arc<CachedObject>>,
     ) {
-        let is_it =
-            |cached: &&Arc<CachedObject>| cached.uid() == state.uid && cached.version() == state.version;
+        let is_it = |cached: &&Arc<CachedObject>| {
+            cached.uid() == state.uid && cached.version() == state.version
+        };
         let cached = cached.filter(is_it);
         let entry = AppliedState {
             wanted,
@@ -492,11 +493,44 @@ mod tests {
         ObjectState { uid, version, json }
     }
 
-    /// A memory with a reconciler of a kind.
-    fn memory_of(gvk: &Gvk) -> Memory {
-        let memory = Memory::default();
-        memory.begin(gvk);
-        memory
+    /// A memory with a reconciler of Pods, and one of them.
+    struct Bench {
+        gvk: Gvk,
+        memory: Memory,
+        owners: Store,
+        owner: CachedObject,
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            let gvk = Gvk::new("", "v1", "Pod");
+            let memory = Memory::default();
+            memory.begin(&gvk);
+            let owner = object(&pod("owner", "1", "x", "y"));
+            Self {
+                gvk,
+                memory,
+                owners: Store::default(),
+                owner,
+            }
+        }
+
+        fn set<'a>(&'a self, owner: &'a CachedObject) -> SetMemory<'a> {
+            SetMemory {
+                memory: &self.memory,
+                owner_gvk: &self.gvk,
+                owner,
+                owners: &self.owners,
+                set: "s",
+            }
+        }
+
+        fn id(&self, key: ObjectKey) -> ObjectId {
+            ObjectId {
+                gvk: self.gvk.clone(),
+                key,
+            }
+        }
     }
 
     fn object(value: &Value) -> CachedObject {
@@ -512,20 +546,9 @@ mod tests {
 
     #[test]
     fn a_new_status_is_no_drift_and_everything_else_is() {
-        let gvk = Gvk::new("", "v1", "Pod");
-        let (memory, owners) = (memory_of(&gvk), Store::default());
-        let owner = object(&pod("owner", "1", "x", "y"));
-        let set = SetMemory {
-            memory: &memory,
-            owner_gvk: &gvk,
-            owner: &owner,
-            owners: &owners,
-            set: "s",
-        };
-        let id = ObjectId {
-            gvk: gvk.clone(),
-            key: ObjectKey::namespaced("n", "a"),
-        };
+        let bench = Bench::new();
+        let set = bench.set(&bench.owner);
+        let id = bench.id(ObjectKey::namespaced("n", "a"));
         let (uid, version) = (Uid::new("u"), ResourceVersion::new("5"));
         let answer = pod("u", "5", "one", "Pending");
         let json = answer.to_string();
@@ -552,21 +575,9 @@ mod tests {
     /// A transform has removed the spec from the cache.
     #[test]
     fn state_that_a_cache_shows_in_part_is_as_applied() {
-        let gvk = Gvk::new("", "v1", "Pod");
-        let (memory, owners) = (memory_of(&gvk), Store::default());
-        let owner = object(&pod("owner", "1", "x", "y"));
-        let set = SetMemory {
-            memory: &memory,
-            owner_gvk: &gvk,
-            owner: &owner,
-            owners: &owners,
-            set: "s",
-        };
-        let key = ObjectKey::namespaced("n", "a");
-        let id = ObjectId {
-            gvk: gvk.clone(),
-            key,
-        };
+        let bench = Bench::new();
+        let set = bench.set(&bench.owner);
+        let id = bench.id(ObjectKey::namespaced("n", "a"));
         let (uid, version) = (Uid::new("u"), ResourceVersion::new("5"));
         let marked = |mut pod: Value| {
             pod["metadata"]["labels"] = json!({"label": "a"});
@@ -651,51 +662,31 @@ mod tests {
 
     #[test]
     fn owners_and_objects_are_forgotten() {
-        let gvk = Gvk::new("", "v1", "Pod");
-        let (memory, owners) = (memory_of(&gvk), Store::default());
-        let owner = object(&pod("owner", "1", "x", "y"));
-        let set = SetMemory {
-            memory: &memory,
-            owner_gvk: &gvk,
-            owner: &owner,
-            owners: &owners,
-            set: "s",
-        };
+        let bench = Bench::new();
+        let set = bench.set(&bench.owner);
         for name in ["a", "b"] {
-            let id = ObjectId {
-                gvk: gvk.clone(),
-                key: ObjectKey::cluster(name),
-            };
+            let id = bench.id(ObjectKey::cluster(name));
             let (uid, version) = (Uid::new("u"), ResourceVersion::new("1"));
             set.remember(&id, 7, state(&uid, &version, b"{}"), None);
         }
-        assert_eq!(memory.len(), 2);
+        assert_eq!(bench.memory.len(), 2);
         set.keep(|id| id.key.name() == "a");
-        assert_eq!(memory.len(), 1);
-        memory.forget(&gvk, owner.key());
-        assert_eq!(memory.len(), 0);
+        assert_eq!(bench.memory.len(), 1);
+        bench.memory.forget(&bench.gvk, bench.owner.key());
+        assert_eq!(bench.memory.len(), 0);
     }
 
     #[test]
     fn owners_are_remembered_as_long_as_they_exist_and_have_reconcilers() {
-        let gvk = Gvk::new("", "v1", "Pod");
-        let (memory, owners) = (memory_of(&gvk), Store::default());
-        memory.begin(&gvk);
+        let bench = Bench::new();
+        let (memory, gvk) = (&bench.memory, &bench.gvk);
+        memory.begin(gvk);
         let remember = |number: usize| {
             let mut owner = pod(&format!("u{number}"), "1", "x", "y");
             owner["metadata"]["name"] = format!("o{number}").into();
             let owner = object(&owner);
-            let set = SetMemory {
-                memory: &memory,
-                owner_gvk: &gvk,
-                owner: &owner,
-                owners: &owners,
-                set: "s",
-            };
-            let id = ObjectId {
-                gvk: gvk.clone(),
-                key: ObjectKey::cluster("a"),
-            };
+            let set = bench.set(&owner);
+            let id = bench.id(ObjectKey::cluster("a"));
             let (uid, version) = (Uid::new("u"), ResourceVersion::new("1"));
             set.remember(&id, 7, state(&uid, &version, b"{}"), None);
         };
@@ -710,9 +701,9 @@ mod tests {
             assert!(all.iter().all(|each| !each.is_exceeded()), "{all:?}");
         }
         assert!(memory.len() <= CLEAR_AT, "none of them is cached");
-        memory.end(&gvk);
+        memory.end(gvk);
         assert!(memory.len() > 0, "there is another reconciler");
-        memory.end(&gvk);
+        memory.end(gvk);
         assert_eq!(memory.len(), 0);
         // A call that is still running.
         remember(0);

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
 use crate::access::Access;
-use crate::query::{Condition, Operator, Query, Subject, field, label};
+use crate::query::{AnyOf, Condition, Operator, Query, Subject, field, label};
 
 /// Texts in which SQL, LIKE, words, numbers and case could mean something.
 pub(super) const TEXTS: [&str; 18] = [
@@ -172,6 +172,20 @@ pub(super) fn order() -> impl Strategy<Value = (Subject, bool)> {
     (of, any::<bool>())
 }
 
+/// Returns a query for objects that meet a condition of each filter, in an order.
+pub(super) fn sorted(filters: Vec<Vec<Condition>>, orders: Vec<(Subject, bool)>) -> Query {
+    let filters = filters.into_iter().map(AnyOf::from_iter);
+    let filtered = filters.fold(Query::new(), Query::filter);
+    let orders = orders.into_iter();
+    orders.fold(filtered, |query, (by, is_descending)| {
+        if is_descending {
+            query.sort_descending(by)
+        } else {
+            query.sort(by)
+        }
+    })
+}
+
 pub(super) fn query() -> impl Strategy<Value = Query> {
     let filters = prop::collection::vec(prop::collection::vec(condition(), 1..3), 0..3);
     let orders = prop::collection::vec(order(), 0..3);
@@ -180,18 +194,7 @@ pub(super) fn query() -> impl Strategy<Value = Query> {
         prop::sample::select(["web", "we", "a", "API we", "é", "x y"].as_slice()),
     );
     (filters, orders, words).prop_map(|(filters, orders, words)| {
-        let filtered = filters.into_iter().fold(Query::new(), |query, any| {
-            query.filter(any.into_iter().collect::<crate::AnyOf>())
-        });
-        let sorted = orders
-            .into_iter()
-            .fold(filtered, |query, (by, is_descending)| {
-                if is_descending {
-                    query.sort_descending(by)
-                } else {
-                    query.sort(by)
-                }
-            });
+        let sorted = sorted(filters, orders);
         match words {
             Some(words) => sorted.search(words),
             None => sorted,

@@ -8,6 +8,7 @@ use lariat_core::{Gvk, ObjectKey, RawObject};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
+use super::arbitrary::sorted;
 use super::reader::{Tables, read};
 use super::{Database, Reached, Writer, tables};
 use crate::access::Access;
@@ -16,7 +17,7 @@ use crate::association::Association;
 use crate::field::{Field, FieldType};
 use crate::op::Op;
 use crate::query::{
-    AnyOf, Condition, Operator, Others, Plan, Query, Scope, Subject, View, associated, field, label,
+    Condition, Operator, Others, Plan, Query, Scope, Subject, View, associated, field, label,
 };
 use crate::read::Read;
 use crate::row::Row;
@@ -179,18 +180,7 @@ pub(super) fn query() -> impl Strategy<Value = Query> {
     let filters = prop::collection::vec(prop::collection::vec(condition(), 1..3), 0..3);
     let orders = prop::collection::vec((subject(), any::<bool>()), 0..3);
     (filters, orders, prop::option::of(subject())).prop_map(|(filters, orders, by)| {
-        let filtered = filters.into_iter().fold(Query::new(), |query, any| {
-            query.filter(any.into_iter().collect::<AnyOf>())
-        });
-        let sorted = orders
-            .into_iter()
-            .fold(filtered, |query, (by, is_descending)| {
-                if is_descending {
-                    query.sort_descending(by)
-                } else {
-                    query.sort(by)
-                }
-            });
+        let sorted = sorted(filters, orders);
         match by {
             Some(by) => sorted.summarize(by),
             None => sorted,

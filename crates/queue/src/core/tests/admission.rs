@@ -54,6 +54,14 @@ impl Bench {
         self.done(item);
     }
 
+    /// Leaves with a key and enters with the next one, which it adds to the order.
+    fn follow(&mut self, before: &mut Held, order: &mut String) {
+        self.leave(before);
+        let (key, item) = self.enter();
+        order.push(key);
+        *before = item;
+    }
+
     fn open(&mut self, why: WaitsFor) -> Option<usize> {
         self.queue.open(lane(1), why, self.now)
     }
@@ -103,10 +111,7 @@ fn urgent_key_waits_only_for_older_keys_of_its_priority() {
     assert_eq!(bench.queue.waits(lane(1)).keys, 8);
     let (mut order, mut before) = (String::new(), x);
     for _ in 0..8 {
-        bench.leave(&before);
-        let (key, item) = bench.enter();
-        order.push(key);
-        before = item;
+        bench.follow(&mut before, &mut order);
     }
     assert_eq!(order, "hyfabcde");
 }
@@ -124,10 +129,7 @@ fn key_of_low_priority_ages_in_line() {
         bench.advance(SECOND);
         bench.add(&key.to_string());
         bench.wait();
-        bench.leave(&before);
-        let (key, item) = bench.enter();
-        order.push(key);
-        before = item;
+        bench.follow(&mut before, &mut order);
     }
     assert_eq!(order.find('Z'), Some(3), "{order}");
 }
@@ -145,10 +147,7 @@ fn groups_take_turns_in_line() {
     bench.wait_each(2);
     let mut order = String::new();
     for _ in 0..6 {
-        bench.leave(&before);
-        let (key, item) = bench.enter();
-        order.push(key);
-        before = item;
+        bench.follow(&mut before, &mut order);
     }
     assert_eq!(order, "aAbBcd");
 }
