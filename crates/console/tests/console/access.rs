@@ -8,10 +8,10 @@ use lariat_cluster::{Cluster, ClusterBuilder, User};
 use lariat_console::api::{Allowed, Overview};
 use lariat_console::{Console, Serve, TokenReviews};
 use lariat_controller::SharedControllerFactory;
+use lariat_testing::http::Client;
 use serde_json::{Value as Json, json};
 
 use crate::bench::{Bench, until};
-use crate::client::Client;
 
 const OVERVIEW: &str = "/api/v1/overview";
 /// All routes with data of the program.

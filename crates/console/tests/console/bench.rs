@@ -10,10 +10,9 @@ use lariat_console::{Console, ConsoleServer, Serve};
 use lariat_controller::{
     Context, HandlerResult, Outcome, SharedController, SharedControllerFactory,
 };
+use lariat_testing::http::Client;
 use serde_json::json;
 use tokio::time;
-
-use crate::client::Client;
 
 /// How long a test waits for something that has to happen.
 const DEADLINE: Duration = Duration::from_secs(30);

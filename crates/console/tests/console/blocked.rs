@@ -16,12 +16,12 @@ use lariat_console::{Console, ConsoleServer, Serve};
 use lariat_controller::{Context, HandlerResult, Outcome, SharedControllerFactory};
 use lariat_lease::Lease;
 use lariat_testing::Logs;
+use lariat_testing::http::Client;
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 use tracing::dispatcher;
 
 use crate::bench::until;
-use crate::client::Client;
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -10,13 +10,13 @@ use lariat_console::api::{Check, Health, Overview};
 use lariat_console::{Console, HealthCheck, Serve};
 use lariat_controller::{Context, HandlerResult, Outcome, SharedControllerFactory};
 use lariat_lease::Lease;
+use lariat_testing::http::Client;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time;
 
 use crate::bench::{Bench, until};
-use crate::client::Client;
 
 async fn check(bench: &Bench, name: &str) -> Check {
     let health: Health = bench.client.get("/api/v1/health").await.good();

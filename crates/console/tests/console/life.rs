@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use lariat_console::{Console, Serve};
 use lariat_controller::SharedControllerFactory;
+use lariat_testing::http::Client;
 use tokio::net::TcpStream;
 use tokio::time;
 
 use crate::bench::{Bench, until};
-use crate::client::Client;
 
 #[tokio::test]
 async fn the_server_does_not_keep_its_factory_and_ends_with_it() {

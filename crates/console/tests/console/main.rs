@@ -1,7 +1,6 @@
 //! The console over HTTP, on a cluster in memory and a loopback socket.
 
 mod bench;
-mod client;
 
 mod access;
 mod actions;

@@ -12,10 +12,9 @@ use lariat_console::{Console, ConsoleServer};
 use lariat_controller::{Context, HandlerOptions, HandlerResult, Outcome, SharedControllerFactory};
 use lariat_lease::{Lease, Sharding};
 use lariat_operator::{Budget, Guard, Operator, Reconcile};
+use lariat_testing::http::Client;
 use serde_json::json;
 use tokio::time;
-
-use crate::client::Client;
 
 const MINUTE: Duration = Duration::from_secs(60);
 

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use lariat_testing::http::Client;
 use serde_json::Value as Json;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
 
 use crate::bench::until;
-use crate::client::Client;
 use crate::metrics_documents::dashboard_queries;
 use crate::metrics_program::Program;
 

@@ -9,10 +9,10 @@ use lariat_console::api::{self, Action, Done, Health, Overview, Plan};
 use lariat_console::{Console, ConsoleServer, Serve};
 use lariat_controller::{HandlerResult, Outcome, SharedControllerFactory};
 use lariat_operator::{Budget, Guard, Operator, Reconcile};
+use lariat_testing::http::Client;
 use serde_json::json;
 
 use crate::bench::until;
-use crate::client::Client;
 
 const SECRET_VALUE: &str = "the-value-that-is-planned";
 

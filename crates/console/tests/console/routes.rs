@@ -304,7 +304,7 @@ async fn several_factories_are_told_apart_by_their_contexts() {
         .with("near", near)
         .with("far", &far);
     let server = console.start().unwrap();
-    let client = crate::client::Client::new(server.address());
+    let client = lariat_testing::http::Client::new(server.address());
     let overview: Overview = client.get("/api/v1/overview").await.good();
     let found: Vec<_> = overview
         .controllers

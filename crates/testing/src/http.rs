@@ -1,4 +1,4 @@
-//! A client of the console: one connection for each request.
+//! A client of a service: one connection for each request.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -16,39 +16,39 @@ use tokio::task::JoinSet;
 use tokio::time;
 
 #[derive(Clone)]
-pub(crate) struct Client {
-    pub(crate) address: SocketAddr,
+pub struct Client {
+    pub address: SocketAddr,
     headers: Vec<(&'static str, String)>,
 }
 
 /// A response that was read.
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    pub(crate) headers: HeaderMap,
-    pub(crate) text: String,
+pub struct Answer {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub text: String,
 }
 
 impl Answer {
-    pub(crate) fn json(&self) -> Json {
+    pub fn json(&self) -> Json {
         serde_json::from_str(&self.text).expect("JSON")
     }
 
     /// Returns the value of an answer that was not refused.
     #[track_caller]
-    pub(crate) fn good<T: DeserializeOwned>(&self) -> T {
+    pub fn good<T: DeserializeOwned>(&self) -> T {
         assert_eq!(self.status, 200, "{}", self.text);
         assert_eq!(self.header("content-type"), "application/json");
         serde_json::from_str(&self.text).expect("the type of the API")
     }
 
-    pub(crate) fn header(&self, name: &str) -> &str {
+    pub fn header(&self, name: &str) -> &str {
         let value = self.headers.get(name).map(|it| it.to_str().expect("text"));
         value.unwrap_or_default()
     }
 
     /// Checks that it is a `Status`, and returns its message.
     #[track_caller]
-    pub(crate) fn refused(&self, code: u16) -> String {
+    pub fn refused(&self, code: u16) -> String {
         assert_eq!(self.status, code, "{}", self.text);
         let json = self.json();
         assert_eq!(
@@ -60,33 +60,33 @@ impl Answer {
 }
 
 impl Client {
-    pub(crate) fn new(address: SocketAddr) -> Self {
+    pub fn new(address: SocketAddr) -> Self {
         let headers = Vec::new();
         Self { address, headers }
     }
 
     /// Sends a header with each request.
-    pub(crate) fn with(&self, name: &'static str, value: impl Into<String>) -> Self {
+    pub fn with(&self, name: &'static str, value: impl Into<String>) -> Self {
         let mut client = self.clone();
         client.headers.push((name, value.into()));
         client
     }
 
-    pub(crate) fn token(&self, token: &str) -> Self {
+    pub fn token(&self, token: &str) -> Self {
         self.with("authorization", format!("Bearer {token}"))
     }
 
-    pub(crate) async fn get(&self, path: &str) -> Answer {
+    pub async fn get(&self, path: &str) -> Answer {
         self.send(Method::GET, path, "").await
     }
 
-    pub(crate) async fn act(&self, action: &impl Serialize) -> Answer {
+    pub async fn act(&self, action: &impl Serialize) -> Answer {
         let body = serde_json::to_string(action).expect("JSON");
         let client = self.with("content-type", "application/json");
         client.send(Method::POST, "/api/v1/actions", &body).await
     }
 
-    pub(crate) async fn send(&self, method: Method, path: &str, body: &str) -> Answer {
+    pub async fn send(&self, method: Method, path: &str, body: &str) -> Answer {
         let (response, _connection) = self.begin(method, path, body).await;
         let (parts, body) = response.into_parts();
         let body = body.collect().await.expect("a whole body").to_bytes();
@@ -98,7 +98,7 @@ impl Client {
     }
 
     /// Begins a stream.
-    pub(crate) async fn watch(&self, path: &str) -> Stream {
+    pub async fn watch(&self, path: &str) -> Stream {
         let (response, connection) = self.begin(Method::GET, path, "").await;
         Stream {
             status: response.status().as_u16(),
@@ -133,8 +133,8 @@ impl Client {
 }
 
 /// A stream of server-sent events; dropping it closes the connection.
-pub(crate) struct Stream {
-    pub(crate) status: u16,
+pub struct Stream {
+    pub status: u16,
     body: Incoming,
     read: String,
     _connection: JoinSet<()>,
@@ -142,14 +142,14 @@ pub(crate) struct Stream {
 
 impl Stream {
     /// Waits for the end.
-    pub(crate) async fn ends(&mut self) {
+    pub async fn ends(&mut self) {
         let ended = async { while self.next().await.is_some() {} };
         let ended = time::timeout(Duration::from_secs(30), ended).await;
         ended.expect("the stream ends");
     }
 
     /// Returns the next event as its name and its data; none at the end.
-    pub(crate) async fn next(&mut self) -> Option<(String, String)> {
+    pub async fn next(&mut self) -> Option<(String, String)> {
         loop {
             if let Some((block, rest)) = self.read.split_once("\n\n") {
                 let field = |name| block.lines().find_map(|line| line.strip_prefix(name));
