@@ -56,7 +56,7 @@ async fn check_hosts(client: &Client) {
         assert!(refused.contains("Host"), "{route}: {refused}");
     }
     let filter = json!({"action": "log-filter", "filter": "off"});
-    attacker.act(&filter).await.refused(403);
+    attacker.post("/api/v1/actions", &filter).await.refused(403);
     // A kubelet may be configured to send any host; it needs the status, and nobody else needs the reasons.
     for probe in [
         "/livez",
@@ -212,9 +212,15 @@ async fn users_may_do_what_roles_allow() {
         "action": "enqueue", "context": "", "group": "", "version": "v1", "kind": "ConfigMap", "key": "default/a",
     });
     bench.idle("log");
-    let refused = of("looker").act(&enqueue).await.refused(403);
+    let refused = of("looker")
+        .post("/api/v1/actions", &enqueue)
+        .await
+        .refused(403);
     assert!(refused.contains("post /console/actions"), "{refused}");
-    assert_eq!(of("actor").act(&enqueue).await.status, 200);
+    assert_eq!(
+        of("actor").post("/api/v1/actions", &enqueue).await.status,
+        200
+    );
     of("unknown").get(OVERVIEW).await.refused(401);
     bench.client.get(OVERVIEW).await.refused(401);
 }

@@ -60,11 +60,15 @@ async fn a_key_is_enqueued_for_one_handler_or_for_all() {
     }
     bench.start().await;
     let logs = Logs::begin();
-    let done: Done = bench.client.act(&enqueue(Some("two"))).await.good();
+    let done: Done = bench
+        .client
+        .post(ACTIONS, &enqueue(Some("two")))
+        .await
+        .good();
     assert_eq!(done.message, "v1 ConfigMap default/web is enqueued for two");
     let counted = || [0, 1].map(|at: usize| counts[at].load(Ordering::Relaxed));
     until(async || (counted() == [0, 1]).then_some(())).await;
-    let done: Done = bench.client.act(&enqueue(None)).await.good();
+    let done: Done = bench.client.post(ACTIONS, &enqueue(None)).await.good();
     assert_eq!(done.message, "v1 ConfigMap default/web is enqueued");
     until(async || (counted() == [1, 2]).then_some(())).await;
     let text = logs.text();
@@ -79,7 +83,11 @@ async fn a_key_is_enqueued_for_one_handler_or_for_all() {
 async fn actions_are_off_until_the_program_allows_them() {
     let bench = Bench::new().await;
     bench.idle("log");
-    let refused = bench.client.act(&enqueue(None)).await.refused(403);
+    let refused = bench
+        .client
+        .post(ACTIONS, &enqueue(None))
+        .await
+        .refused(403);
     assert!(refused.contains("Console::actions"), "{refused}");
     assert_eq!(bench.maps.status().unwrap().queue.adds, 0);
 }
@@ -94,7 +102,7 @@ async fn pages_of_other_origins_cannot_act() {
         ("sec-fetch-site", "cross-site"),
     ] {
         let other = bench.client.with(name, value);
-        let refused = other.act(&enqueue(None)).await.refused(403);
+        let refused = other.post(ACTIONS, &enqueue(None)).await.refused(403);
         assert!(refused.contains("origin"), "{refused}");
     }
     // Types that a form can send without a preflight are refused.
@@ -109,14 +117,14 @@ async fn pages_of_other_origins_cannot_act() {
         .client
         .with("origin", own)
         .with("sec-fetch-site", "same-origin");
-    let _: Done = page.act(&enqueue(None)).await.good();
+    let _: Done = page.post(ACTIONS, &enqueue(None)).await.good();
 }
 
 #[tokio::test]
 async fn a_body_that_is_no_action_is_refused() {
     let bench = Bench::with(|console, _| console.actions(true)).await;
     bench.idle("log");
-    let send = async |body: &Json| bench.client.act(body).await;
+    let send = async |body: &Json| bench.client.post(ACTIONS, body).await;
     let kind = json!({"context": "", "group": "", "version": "v1", "kind": "Pod"});
     let mut pod = kind.clone();
     pod["action"] = "enqueue".into();
@@ -176,7 +184,7 @@ async fn the_log_filter_is_changed() {
     };
     let done: Done = bench
         .client
-        .act(&set("info,lariat_cache=debug"))
+        .post(ACTIONS, &set("info,lariat_cache=debug"))
         .await
         .good();
     assert_eq!(done.message, "the log filter is info,lariat_cache=debug");
@@ -187,7 +195,7 @@ async fn the_log_filter_is_changed() {
         Some("info,lariat_cache=debug")
     );
     assert!(overview.allowed.actions);
-    let refused = bench.client.act(&set("bad")).await.refused(400);
+    let refused = bench.client.post(ACTIONS, &set("bad")).await.refused(400);
     assert!(refused.contains("bad is no level"), "{refused}");
 }
 
@@ -200,9 +208,9 @@ async fn a_handler_is_paused_and_called_again() {
         kind: maps(),
         handler: "log".to_owned(),
     };
-    let done: Done = bench.client.act(&pause).await.good();
+    let done: Done = bench.client.post(ACTIONS, &pause).await.good();
     assert_eq!(done.message, "log of v1 ConfigMap is paused");
-    let done: Done = bench.client.act(&pause).await.good();
+    let done: Done = bench.client.post(ACTIONS, &pause).await.good();
     assert!(done.message.ends_with("already"), "{}", done.message);
     bench.create("web").await;
     let detail: ControllerDetail = until(async || {
@@ -229,7 +237,7 @@ async fn a_handler_is_paused_and_called_again() {
         kind: maps(),
         handler: "log".to_owned(),
     };
-    let done: Done = bench.client.act(&resume).await.good();
+    let done: Done = bench.client.post(ACTIONS, &resume).await.good();
     assert_eq!(done.message, "log of v1 ConfigMap is resumed");
     until(async || {
         let key: KeyDetail = bench
@@ -244,7 +252,7 @@ async fn a_handler_is_paused_and_called_again() {
         kind: maps(),
         handler: "x".to_owned(),
     };
-    let refused = bench.client.act(&unknown).await.refused(404);
+    let refused = bench.client.post(ACTIONS, &unknown).await.refused(404);
     assert!(refused.contains("log"), "{refused}");
 }
 
@@ -253,10 +261,10 @@ async fn a_kind_is_read_again() {
     let bench = Bench::with(|console, _| console.actions(true)).await;
     bench.idle("log");
     let relist = Action::Relist { kind: maps() };
-    let refused = bench.client.act(&relist).await.refused(409);
+    let refused = bench.client.post(ACTIONS, &relist).await.refused(409);
     assert!(refused.contains("is not running"), "{refused}");
     bench.start().await;
-    let done: Done = bench.client.act(&relist).await.good();
+    let done: Done = bench.client.post(ACTIONS, &relist).await.good();
     assert_eq!(done.message, "all objects of v1 ConfigMap are listed again");
     until(async || {
         let overview: Overview = bench.client.get("/api/v1/overview").await.good();

@@ -118,10 +118,10 @@ async fn secrets_are_in_no_answer_no_metric_and_no_line_of_the_log() {
     let text = known.get(path).await.text;
     assert!(text.contains("the bank answered 401 to Bearer …"), "{text}");
     let mut stream = known.watch("/api/v1/overview?watch=true").await;
-    let (_, data) = stream.next().await.unwrap();
+    let (_, data) = stream.event().await.unwrap();
     assert!(!data.contains(CANARY), "{data}");
     let action = json!({"action": "log-filter", "filter": CANARY});
-    let refused = known.act(&action).await;
+    let refused = known.post("/api/v1/actions", &action).await;
     assert!(!refused.text.contains(CANARY), "{}", refused.text);
     bench.factory.stop().await.unwrap();
     let text = logs.text();

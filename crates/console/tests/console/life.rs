@@ -43,7 +43,7 @@ async fn a_handle_that_is_dropped_does_not_end_the_server() {
 async fn a_shutdown_ends_it_before_its_factory_and_the_port_is_free() {
     let bench = Bench::new().await;
     let mut stream = bench.client.watch("/api/v1/overview?watch=true").await;
-    assert!(stream.next().await.is_some());
+    assert!(stream.event().await.is_some());
     // A client that sends nothing does not hold it up for long.
     let idle = TcpStream::connect(bench.server.address()).await.unwrap();
     let ended = time::timeout(Duration::from_secs(20), bench.server.shutdown()).await;

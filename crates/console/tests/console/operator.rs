@@ -100,7 +100,7 @@ async fn a_tripped_guard_is_named_and_reset() {
     assert!(health.ready, "{health:?}");
     let guard = guard.reference();
     let reset = Action::ResetGuard { guard };
-    let done: Done = reaper.client.act(&reset).await.good();
+    let done: Done = reaper.client.post("/api/v1/actions", &reset).await.good();
     assert_eq!(done.message, "the guard of maps in reaper is reset");
     let overview: Overview = reaper.client.get("/api/v1/overview").await.good();
     assert!(!overview.guards[0].tripped);
@@ -137,9 +137,13 @@ async fn a_guard_is_reset_by_its_names_wherever_it_is_in_the_list() {
     drop(other);
     let third = bystander(&reaper.cluster, "third");
     reaper.server.add("third", &third);
-    let refused = reaper.client.act(&others).await.refused(404);
+    let refused = reaper
+        .client
+        .post("/api/v1/actions", &others)
+        .await
+        .refused(404);
     assert!(refused.contains("no guard of maps in other"), "{refused}");
-    let done: Done = reaper.client.act(&ours).await.good();
+    let done: Done = reaper.client.post("/api/v1/actions", &ours).await.good();
     assert_eq!(done.message, "the guard of maps in reaper is reset");
     let overview: Overview = reaper.client.get("/api/v1/overview").await.good();
     let shown = overview.guards.iter();

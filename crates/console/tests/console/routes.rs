@@ -256,7 +256,7 @@ async fn the_overview_is_streamed_until_the_program_stops() {
     let mut stream = bench.client.watch("/api/v1/overview?watch=true").await;
     assert_eq!(stream.status, 200);
     for _ in 0..2 {
-        let (event, data) = stream.next().await.expect("it goes on");
+        let (event, data) = stream.event().await.expect("it goes on");
         assert_eq!(event, "overview");
         let overview: Overview = serde_json::from_str(&data).expect("an overview");
         assert_eq!(overview.controllers.len(), 1);
@@ -279,7 +279,7 @@ async fn streams_are_bounded() {
     };
     assert_eq!((refused, streams.len()), (429, 32));
     // The others go on, and a place that is given back is taken again.
-    assert!(streams[0].next().await.is_some());
+    assert!(streams[0].event().await.is_some());
     streams.pop();
     until(async || {
         let stream = bench.client.watch("/api/v1/overview?watch=true").await;

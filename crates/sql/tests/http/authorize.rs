@@ -12,12 +12,12 @@ use lariat_cluster::User;
 use lariat_core::Gvk;
 use lariat_sql::http::{SqlService, TokenReviews};
 use lariat_sql::{AccessReviews, Query};
+use lariat_testing::http::Client;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
 use crate::bench::{Bench, MAPS};
-use crate::client::Client;
 
 const NAMESPACES: &str = "/v1/core/v1/Namespace";
 const RBAC: &str = "rbac.authorization.k8s.io";

@@ -9,12 +9,11 @@ use lariat_cluster::{Cluster, ClusterBuilder};
 use lariat_core::Gvk;
 use lariat_sql::http::SqlService;
 use lariat_sql::{Association, Field, FieldType, Schema, SqlCache, SqlCacheBuilder};
+use lariat_testing::http::Client;
 use serde_json::{Value as Json, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-
-use crate::client::Client;
 
 pub(crate) const MAPS: &str = "/v1/core/v1/ConfigMap";
 

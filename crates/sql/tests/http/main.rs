@@ -5,7 +5,6 @@ mod authorize;
 mod bench;
 mod bytes;
 mod chromium;
-mod client;
 mod errors;
 mod page;
 mod reviews;

@@ -7,10 +7,10 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, PostParams};
 use lariat_sql::http::{SqlService, TokenReviews};
 use lariat_sql::{AccessReviews, User};
+use lariat_testing::http::Client;
 use serde_json::json;
 
 use crate::bench::{Bench, MAPS};
-use crate::client::Client;
 
 const NAMESPACES: usize = 40;
 

@@ -5,10 +5,10 @@ use std::time::Duration;
 use hyper::HeaderMap;
 use lariat_sql::http::SqlService;
 use lariat_sql::{Access, User};
+use lariat_testing::http::Client;
 use serde_json::json;
 
 use crate::bench::{Bench, MAPS};
-use crate::client::Client;
 
 struct Users {
     bench: Bench,

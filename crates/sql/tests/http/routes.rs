@@ -123,7 +123,7 @@ async fn what_has_not_changed_is_not_sent_again() {
     let answer = again.get(&url).await;
     assert_eq!((answer.status, answer.header("etag")), (304, &*tag));
     assert_eq!(answer.header("vary"), "Authorization");
-    assert!(answer.body.is_empty(), "since {first}");
+    assert!(answer.text.is_empty(), "since {first}");
     // Another question has another answer, and so has another state.
     assert_eq!(again.get(MAPS).await.status, 200);
     let version = bench.patch("a", json!({"data": {"size": "1"}})).await;
@@ -136,16 +136,16 @@ async fn other_methods_are_answered_as_they_should() {
     let mut bench = Bench::new().await;
     let client = bench.open().await;
     let whole = client.get(MAPS).await;
-    let head = client.send(Method::HEAD, MAPS).await;
-    assert_eq!((head.status, head.body.len()), (200, 0));
-    let length = whole.body.len().to_string();
+    let head = client.send(Method::HEAD, MAPS, "").await;
+    assert_eq!((head.status, head.text.len()), (200, 0));
+    let length = whole.text.len().to_string();
     assert_eq!(head.header("content-length"), length);
     assert_eq!(whole.header("content-length"), length);
-    let options = client.send(Method::OPTIONS, MAPS).await;
+    let options = client.send(Method::OPTIONS, MAPS, "").await;
     assert_eq!(options.status, 204);
     assert_eq!(options.header("allow"), "GET, HEAD, OPTIONS");
     for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
-        let answer = client.send(method, MAPS).await;
+        let answer = client.send(method, MAPS, "").await;
         assert!(answer.refused(405).contains("read-only"));
         assert_eq!(answer.header("allow"), "GET, HEAD, OPTIONS");
     }

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use lariat_sql::http::SqlService;
+use lariat_testing::http::Client;
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 use crate::bench::{Bench, MAPS};
-use crate::client::Client;
 
 /// Returns the revision of a list that has a version.
 async fn revision(client: &Client, version: &str) -> String {
