@@ -57,7 +57,9 @@ impl Answer {
         value.unwrap_or_default()
     }
 
-    /// Returns the names of the objects of a list, without those that every namespace has.
+    /// Returns the names of the objects of a list.
+    ///
+    /// Objects that every namespace has are left out.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         let json = self.json();
@@ -69,6 +71,7 @@ impl Answer {
 
     /// Checks that it is a `Status`, and returns its message.
     #[track_caller]
+    #[expect(clippy::must_use_candidate, reason = "many tests only check")]
     pub fn refused(&self, code: u16) -> String {
         assert_eq!(self.status, code, "{}", self.text);
         let json = self.json();

@@ -9,9 +9,9 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::{DefaultGuard, Interest};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// The log lines of this thread, on which a test with paused time runs all its tasks.
+/// The log lines of this thread, until it is dropped.
 ///
-/// They are collected until it is dropped. A line has the level and the fields; that of a span begins with `span` and
+/// A test with paused time runs all its tasks on its thread. A line has the level and the fields; that of a span begins with `span` and
 /// its name.
 #[derive(Debug)]
 #[must_use = "the lines are collected until it is dropped"]
@@ -44,7 +44,9 @@ impl Logs {
         Self::with(None)
     }
 
-    /// Collects as [`begin`](Self::begin) does, and panics at events that contain a text, if one is given.
+    /// Collects as [`begin`](Self::begin) does, and panics at some events.
+    ///
+    /// Those are the events that contain the text, if one is given.
     pub fn with(panics_at: Option<&'static str>) -> Self {
         Self::collect(Wanted::All, panics_at)
     }

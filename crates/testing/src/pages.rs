@@ -51,7 +51,9 @@ fn found(forbidden: &[&'static str], text: &str) -> Vec<&'static str> {
     forbidden.iter().copied().filter(is_there).collect()
 }
 
-/// Returns the files that the page loads, or one of its scripts imports, and that are not there.
+/// Returns the files that are loaded and are not there.
+///
+/// The page loads files, and scripts import others.
 #[must_use]
 pub fn missing<'a>(files: &[(&'a str, &'a str)]) -> Vec<&'a str> {
     let loaded = loaded(files).into_iter();
@@ -59,7 +61,7 @@ pub fn missing<'a>(files: &[(&'a str, &'a str)]) -> Vec<&'a str> {
     loaded.filter(|name| !is_there(name)).collect()
 }
 
-/// Returns the files that the page does not load, and none of its scripts imports.
+/// Returns the files that neither the page loads nor a script imports.
 #[must_use]
 pub fn unused<'a>(files: &[(&'a str, &'a str)]) -> Vec<&'a str> {
     let loaded = loaded(files);

@@ -26,7 +26,9 @@ impl PageFile {
         self.text
     }
 
-    /// Returns the value of `Content-Type`, by the ending of the path; without one it is a page.
+    /// Returns the value of `Content-Type`, by the ending of the path.
+    ///
+    /// A path without one is a page.
     #[must_use]
     pub fn content_type(&self) -> &'static str {
         match self.path.rsplit('.').next() {
@@ -50,7 +52,9 @@ macro_rules! page_files {
     };
 }
 
-/// The `Content-Security-Policy` of a page: its own files, and requests to its origin.
+/// The `Content-Security-Policy` of a page.
+///
+/// It allows files and requests of its origin, and nothing that is inline.
 pub const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
