@@ -92,6 +92,18 @@ async fn create(cluster: &Cluster, namespace: &str) {
     created.expect("created");
 }
 
+/// Starts a cache of ConfigMaps in namespaces, of which those that are forbidden are left out.
+fn started_without(client: Client, namespaces: &[&str]) -> (SharedCacheFactory, Informer) {
+    let selection = Selection::all().in_namespaces(namespaces.iter().copied());
+    let options = KindOptions::default().selection(selection);
+    let factory = SharedCacheFactory::builder(client)
+        .default_options(options.start_without_forbidden())
+        .build();
+    let informer = factory.for_kind(config_maps());
+    factory.start();
+    (factory, informer)
+}
+
 #[tokio::test(start_paused = true)]
 async fn forbidden_namespace_is_left_out_until_it_is_readable() {
     let cluster = cluster().await;
@@ -100,16 +112,7 @@ async fn forbidden_namespace_is_left_out_until_it_is_readable() {
         create(&cluster, namespace).await;
     }
     let forbidden = Arc::new(Mutex::new(vec!["kube-public"]));
-    let start = || {
-        let selection = Selection::all().in_namespaces(all);
-        let options = KindOptions::default().selection(selection);
-        let factory = SharedCacheFactory::builder(forbidding(&cluster, &forbidden))
-            .default_options(options.start_without_forbidden())
-            .build();
-        let informer = factory.for_kind(config_maps());
-        factory.start();
-        (factory, informer)
-    };
+    let start = || started_without(forbidding(&cluster, &forbidden), &all);
     let (factory, informer) = start();
     let synced = factory.wait_for_sync(MINUTE).await;
     synced.expect("the others are readable");
@@ -147,12 +150,7 @@ async fn content_upgrade_leaves_forbidden_namespaces_out() {
             create(&cluster, namespace).await;
         }
         let forbidden = Arc::new(Mutex::new(vec!["kube-public"]));
-        let options = KindOptions::default().selection(Selection::all().in_namespaces(all));
-        let factory = SharedCacheFactory::builder(forbidding(&cluster, &forbidden))
-            .default_options(options.start_without_forbidden())
-            .build();
-        let informer = factory.for_kind(config_maps());
-        factory.start();
+        let (factory, informer) = started_without(forbidding(&cluster, &forbidden), &all);
         let synced = factory.wait_for_sync(MINUTE).await;
         synced.expect("the others are readable");
         forbidden.lock().extend(revoked);
@@ -194,12 +192,7 @@ async fn collection_of_a_forbidden_namespace_has_an_unknown_size() {
         create(&cluster, namespace).await;
     }
     let forbidden = Arc::new(Mutex::new(vec!["kube-public"]));
-    let options = KindOptions::default().selection(Selection::all().in_namespaces(all));
-    let factory = SharedCacheFactory::builder(forbidding(&cluster, &forbidden))
-        .default_options(options.start_without_forbidden())
-        .build();
-    let _informer = factory.for_kind(config_maps());
-    factory.start();
+    let (factory, _informer) = started_without(forbidding(&cluster, &forbidden), &all);
     let synced = factory.wait_for_sync(MINUTE).await;
     synced.expect("one is readable");
     let counts = Arc::default();

@@ -276,16 +276,10 @@ async fn a_stop_processes_keys_that_wait_at_the_limit() {
     assert_eq!(calls.len(), 7, "the limit is as it was");
 }
 
-#[tokio::test(start_paused = true)]
-async fn an_urgent_handler_is_called_before_what_is_not() {
-    let bench =
-        Bench::with(|builder| builder.default_options(ControllerOptions::default().workers(1)))
-            .await;
+/// Starts an urgent handler beside one that takes a second, and creates three objects; returns the names of their calls.
+async fn urgent_and_usual(bench: &Bench, urgent: HandlerOptions) -> Arc<Mutex<Vec<String>>> {
     let order: Arc<Mutex<Vec<String>>> = Arc::default();
     let log = Arc::clone(&order);
-    let urgent = HandlerOptions::default()
-        .priority(Priority::High)
-        .only(Predicate::labels("urgent".parse().unwrap()));
     bench.on_with("urgent", urgent, move |call| {
         log.lock().push(call.name);
         async { Ok(Outcome::done()) }
@@ -303,6 +297,18 @@ async fn an_urgent_handler_is_called_before_what_is_not() {
     settle().await;
     bench.create("b").await;
     bench.create("c").await;
+    order
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_urgent_handler_is_called_before_what_is_not() {
+    let bench =
+        Bench::with(|builder| builder.default_options(ControllerOptions::default().workers(1)))
+            .await;
+    let urgent = HandlerOptions::default()
+        .priority(Priority::High)
+        .only(Predicate::labels("urgent".parse().unwrap()));
+    let order = urgent_and_usual(&bench, urgent).await;
     bench
         .apply(json!({"metadata": {"name": "z", "labels": {"urgent": ""}}}))
         .await;
@@ -313,31 +319,13 @@ async fn an_urgent_handler_is_called_before_what_is_not() {
 #[tokio::test(start_paused = true)]
 async fn an_urgent_handler_is_called_first_for_changes_of_related_objects_too() {
     let bench = Bench::new().await;
-    let order: Arc<Mutex<Vec<String>>> = Arc::default();
-    let log = Arc::clone(&order);
     let others = bench.factory.for_object::<Secret>();
     let relation = Relation::label("of").to("urgent");
     bench.config_maps.watch_related(&others, relation);
     let urgent = HandlerOptions::default()
         .priority(Priority::High)
         .only(Predicate::new(|_| false));
-    bench.on_with("urgent", urgent, move |call| {
-        log.lock().push(call.name);
-        async { Ok(Outcome::done()) }
-    });
-    let log = Arc::clone(&order);
-    bench.on("usual", move |call| {
-        log.lock().push(call.name);
-        async {
-            time::sleep(SECOND).await;
-            Ok(Outcome::done())
-        }
-    });
-    bench.factory.start(1).await.unwrap();
-    bench.create("a").await;
-    settle().await;
-    bench.create("b").await;
-    bench.create("c").await;
+    let order = urgent_and_usual(&bench, urgent).await;
     let related = json!({"metadata": {"name": "s", "labels": {"of": "z"}}});
     create(&secrets(&bench), related).await;
     time::sleep(10 * SECOND).await;

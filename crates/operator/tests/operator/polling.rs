@@ -64,6 +64,36 @@ fn register(bench: &Bench, source: Poll<Widget, &'static str>) -> (Log, Reconcil
     (log, registered.expect("registered"))
 }
 
+/// A reconciler that has seen the Widget `a`, whose value is polled.
+struct Polling {
+    bench: Bench,
+    outside: Outside,
+    values: Polled<&'static str>,
+    log: Log,
+    _registration: ReconcilerRegistration,
+}
+
+impl Polling {
+    async fn start(value: &'static str) -> Self {
+        let bench = Bench::new().await;
+        let outside = Outside::default();
+        outside.set("a", value);
+        let source = outside.source();
+        let values = source.values();
+        let (log, registration) = register(&bench, source);
+        bench.start().await;
+        bench.create("a", 1).await;
+        settle().await;
+        Self {
+            bench,
+            outside,
+            values,
+            log,
+            _registration: registration,
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn each_object_is_polled_with_its_own_period_and_reconciled_when_the_value_changes() {
     let bench = Bench::new().await;
@@ -106,15 +136,13 @@ async fn each_object_is_polled_with_its_own_period_and_reconciled_when_the_value
 #[tokio::test(start_paused = true)]
 async fn a_poll_that_fails_keeps_the_value_and_is_repeated_within_the_period() {
     for trouble in ["down", "hangs", "panics"] {
-        let bench = Bench::new().await;
-        let outside = Outside::default();
-        outside.set("a", "low");
-        let source = outside.source();
-        let values = source.values();
-        let (log, _registration) = register(&bench, source);
-        bench.start().await;
-        bench.create("a", 1).await;
-        settle().await;
+        let Polling {
+            bench,
+            outside,
+            values,
+            log,
+            ..
+        } = &Polling::start("low").await;
         outside.set("a", trouble);
         time::sleep(3600 * SECOND).await;
         log.take();
@@ -135,13 +163,7 @@ async fn a_poll_that_fails_keeps_the_value_and_is_repeated_within_the_period() {
 
 #[tokio::test(start_paused = true)]
 async fn a_poll_that_is_ignored_is_repeated_after_the_period() {
-    let bench = Bench::new().await;
-    let outside = Outside::default();
-    outside.set("a", "ignored");
-    let (log, _registration) = register(&bench, outside.source());
-    bench.start().await;
-    bench.create("a", 1).await;
-    settle().await;
+    let Polling { outside, log, .. } = &Polling::start("ignored").await;
     outside.polls.take();
     time::sleep(600 * SECOND).await;
     assert_eq!(outside.polls.take().len(), 10);
@@ -153,15 +175,12 @@ async fn a_poll_that_is_ignored_is_repeated_after_the_period() {
 
 #[tokio::test(start_paused = true)]
 async fn the_value_of_a_former_object_is_not_that_of_its_successor() {
-    let bench = Bench::new().await;
-    let outside = Outside::default();
-    outside.set("a", "low");
-    let source = outside.source();
-    let values = source.values();
-    let (_log, _registration) = register(&bench, source);
-    bench.start().await;
-    bench.create("a", 1).await;
-    settle().await;
+    let Polling {
+        bench,
+        outside,
+        values,
+        ..
+    } = &Polling::start("low").await;
     assert_eq!(values.get(&key("a")).as_deref(), Some(&"low"));
     // Deleted and created before the deletion is processed.
     outside.set("a", "down");
@@ -173,15 +192,13 @@ async fn the_value_of_a_former_object_is_not_that_of_its_successor() {
 
 #[tokio::test(start_paused = true)]
 async fn values_end_with_their_objects() {
-    let bench = Bench::new().await;
-    let outside = Outside::default();
-    outside.set("a", "low");
-    let source = outside.source();
-    let values = source.values();
-    let (log, _registration) = register(&bench, source);
-    bench.start().await;
-    bench.create("a", 1).await;
-    settle().await;
+    let Polling {
+        bench,
+        outside,
+        values,
+        log,
+        ..
+    } = &Polling::start("low").await;
     assert!(values.get(&key("a")).is_some());
     bench.delete("a").await;
     settle().await;
