@@ -70,4 +70,4 @@ step packages
 scripts/package.sh
 
 step tests
-scripts/test.sh
+scripts/test.sh --all

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 /// How long an example may take; a real cluster has to pull images.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
-/// An example as it was built last, which `scripts/test.sh` does before the tests.
+/// An example as it was built last, which `scripts/test.sh --all` does before the tests.
 ///
 /// Cargo is left out of it: build scripts look at variables that cargo sets for tests, so it would build half of all
 /// again here, and once more outside.

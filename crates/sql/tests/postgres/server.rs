@@ -140,7 +140,7 @@ fn bin() -> PathBuf {
     bins.sort();
     let newest = bins.pop();
     newest
-        .expect("PostgreSQL is installed (Debian: apt install postgresql); scripts/test.sh does it")
+        .expect("PostgreSQL is installed (Debian: apt install postgresql); scripts/test.sh --all does it")
 }
 
 /// Returns a cluster that is copied, which takes a tenth of the time of making one. It is made once for all tests.
