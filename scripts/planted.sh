@@ -3,7 +3,7 @@
 #
 # Usage: scripts/planted.sh [NAME...]
 #
-# NAME is a file of crates/sim/tests/planted, with or without its ending; without names all of them are tried.
+# NAME is a file of integration/simulation/tests/planted, with or without its ending; without names all of them are tried.
 # The script fails if a bug is not found, or if a patch does not apply or build. LARIAT_PLANTED_SEEDS is the number of
 # seeds to try (2000). What the simulator printed is in target/planted/NAME.log, the table in target/planted/table.md.
 #
@@ -14,7 +14,7 @@ cd "$(dirname "$0")/.."
 
 seeds=${LARIAT_PLANTED_SEEDS:-2000}
 root=$PWD
-patches=$root/crates/sim/tests/planted
+patches=$root/integration/simulation/tests/planted
 mkdir -p "${CARGO_TARGET_DIR:-target}/planted"
 output=$(cd "${CARGO_TARGET_DIR:-target}/planted" && pwd)
 tree=$output/tree
@@ -72,7 +72,7 @@ try() {
         return 1
     fi
     # Built apart: the time that is shown is the simulator's.
-    if ! (cd "$tree" && cargo build --quiet --profile test --package lariat-sim --bin simulate) >"$log" 2>&1; then
+    if ! (cd "$tree" && cargo build --quiet --profile test --package lariat-simulation --bin simulate) >"$log" 2>&1; then
         row "$name" "does not build" "" ""
         return 1
     fi

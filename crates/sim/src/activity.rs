@@ -1,4 +1,5 @@
 //! Events of a process's factory: starts, stops, queues and handlers.
+#![expect(missing_docs, reason = "only the hidden `internals` show it")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,14 +14,14 @@ use crate::observed::number_of;
 
 /// Something an incarnation of a process did, or its state at one time.
 #[derive(Debug, Clone)]
-pub(crate) struct Activity {
-    pub(crate) incarnation: IncarnationId,
-    pub(crate) what: ActivityKind,
+pub struct Activity {
+    pub incarnation: IncarnationId,
+    pub what: ActivityKind,
 }
 
 /// The kind of an activity.
 #[derive(Debug, Clone)]
-pub(crate) enum ActivityKind {
+pub enum ActivityKind {
     /// A start of the factory began; with how often each cache had been filled before.
     Starting(BTreeMap<Gvk, u64>),
     /// A stop began, with this grace period.
@@ -57,35 +58,35 @@ pub(crate) enum ActivityKind {
 
 /// One controller at a moment.
 #[derive(Debug, Clone)]
-pub(crate) struct Sample {
-    pub(crate) kind: Gvk,
+pub struct Sample {
+    pub kind: Gvk,
     /// None while no worker takes keys.
-    pub(crate) workers: Option<usize>,
+    pub workers: Option<usize>,
     /// Keys in line that no worker has.
-    pub(crate) ready: usize,
+    pub ready: usize,
     /// Keys with a worker.
-    pub(crate) held: usize,
+    pub held: usize,
     /// Calls of deregistered handlers, whose workers are replaced.
-    pub(crate) leaving: usize,
+    pub leaving: usize,
     /// Keys dequeued since the controller was made.
-    pub(crate) dequeued: u64,
+    pub dequeued: u64,
     /// The number of keys that wait for each handler, without a worker.
-    pub(crate) waiting: Vec<(Arc<str>, usize)>,
-    pub(crate) is_synced: bool,
+    pub waiting: Vec<(Arc<str>, usize)>,
+    pub is_synced: bool,
     /// Whether content is fetched when a handler needs it.
-    pub(crate) is_on_demand: bool,
+    pub is_on_demand: bool,
     /// The resource version that the cache has reached.
-    pub(crate) version: u64,
+    pub version: u64,
 }
 
 /// The progress of a cache.
 #[derive(Debug, Clone)]
-pub(crate) struct CacheProgress {
-    pub(crate) kind: Gvk,
+pub struct CacheProgress {
+    pub kind: Gvk,
     /// The number of times it has been filled.
-    pub(crate) loads: u64,
+    pub loads: u64,
     /// The version up to which it is complete; none while it is filled.
-    pub(crate) complete: Option<u64>,
+    pub complete: Option<u64>,
 }
 
 impl CacheProgress {
@@ -126,7 +127,8 @@ impl Sample {
 
 impl Activity {
     /// Returns a handler of this incarnation.
-    pub(crate) fn handler(&self, kind: &Gvk, name: &Arc<str>) -> HandlerId {
+    #[must_use]
+    pub fn handler(&self, kind: &Gvk, name: &Arc<str>) -> HandlerId {
         HandlerId {
             incarnation: self.incarnation.clone(),
             kind: kind.clone(),
@@ -135,7 +137,8 @@ impl Activity {
     }
 
     /// Returns the handler that is registered.
-    pub(crate) fn registered(&self) -> Option<HandlerId> {
+    #[must_use]
+    pub fn registered(&self) -> Option<HandlerId> {
         let ActivityKind::Registered { kind, name, .. } = &self.what else {
             return None;
         };
@@ -143,7 +146,8 @@ impl Activity {
     }
 
     /// Returns the handler that is deregistered.
-    pub(crate) fn deregistered(&self) -> Option<HandlerId> {
+    #[must_use]
+    pub fn deregistered(&self) -> Option<HandlerId> {
         let ActivityKind::Deregistered { kind, name } = &self.what else {
             return None;
         };

@@ -1,4 +1,5 @@
-//! The events of a run, as checkers see them and as the trace shows them.
+//! The events of a run, as its observer sees them and as the trace shows them.
+#![expect(missing_docs, reason = "only the hidden `internals` show it")]
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,28 +12,28 @@ use crate::activity::{Activity, CacheProgress};
 use crate::actors::{HandlerId, IncarnationId, Subscriber};
 use crate::lease_report::LeaseReport;
 use crate::observed::{Observed, version_of};
-use crate::operator_action::OperatorAction;
+use crate::opaque::Opaque;
 
 /// The number of frames of a body that are on their way at a time.
-pub(crate) const WINDOW: usize = 64;
+pub const WINDOW: usize = 64;
 
 /// The resource of leases, as the cluster names it.
-pub(crate) const LEASES: &str = "leases.coordination.k8s.io";
+pub const LEASES: &str = "leases.coordination.k8s.io";
 
 /// The time and the turn of an event.
 #[derive(Debug, Clone)]
-pub(crate) struct Moment {
+pub struct Moment {
     /// Counts all events; the order in which the thread executed them.
-    pub(crate) number: u64,
+    pub number: u64,
     /// Virtual time since the start of the run.
-    pub(crate) at: Duration,
+    pub at: Duration,
     /// The process, `world` for the cluster and its foreign clients, or `driver`.
-    pub(crate) actor: Arc<str>,
+    pub actor: Arc<str>,
 }
 
 /// One thing that happened.
 #[derive(Debug, Clone)]
-pub(crate) enum Event {
+pub enum Event {
     /// The server committed a write, or was restored.
     Committed(Commit),
     /// A process sent a request.
@@ -102,7 +103,7 @@ pub(crate) enum Event {
     /// An operator, or a foreign client, reports what it does.
     Did {
         incarnation: IncarnationId,
-        action: OperatorAction,
+        action: Opaque,
     },
     /// A process started.
     IncarnationBegan(IncarnationId),
@@ -125,7 +126,7 @@ pub(crate) enum Event {
 
 /// The call of a handler for the same key that must follow one that ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Next {
+pub enum Next {
     /// None.
     Done,
     /// The handler asked to be called after a delay at the latest.
@@ -140,7 +141,7 @@ pub(crate) enum Next {
 
 /// The result of a write.
 #[derive(Debug, Clone)]
-pub(crate) enum Written {
+pub enum Written {
     /// The object has this version.
     State(u64),
     /// The object with this uid is gone.

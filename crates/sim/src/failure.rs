@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::coverage::Coverage;
 use crate::plan::{Names, PlanStep};
-use crate::record::{Stamp, Violation};
+use crate::record::Violation;
+use crate::stamp::Stamp;
 use crate::trace::Trace;
 use crate::trace_filter::{Kind, TraceFilter};
 
@@ -41,7 +41,6 @@ pub struct Failure {
     pub(crate) steps_before: usize,
     pub(crate) names: Names,
     pub(crate) kinds: Vec<Kind>,
-    pub(crate) coverage: Coverage,
     pub(crate) trace: Trace,
 }
 

@@ -9,12 +9,12 @@ use tokio::task::JoinHandle;
 
 use crate::activity::{ActivityKind, CacheProgress, Sample};
 use crate::actors::IncarnationId;
-use crate::coverage::{ProcessState, ProcessStates};
 use crate::event::Event;
 use crate::lease_report::Member;
 use crate::machine::Machine;
 use crate::network::{Link, LinkState, TrafficRecorder};
-use crate::plan::Command;
+use crate::observer::LiveProcess;
+use crate::opaque::Opaque;
 use crate::process::Process;
 use crate::program::{Ending, Program};
 use crate::rate::Rate;
@@ -49,7 +49,7 @@ pub(crate) enum HostState {
 pub(crate) struct RunningProcess {
     pub(crate) machine: Machine,
     pub(crate) process: Process,
-    commands: mpsc::UnboundedSender<Command>,
+    commands: mpsc::UnboundedSender<Opaque>,
     main: JoinHandle<Ending>,
     /// The time it is down after an orderly end.
     down: Option<Duration>,
@@ -101,27 +101,28 @@ impl Host {
         matches!(self.state, HostState::Running(_) | HostState::Paused(..))
     }
 
-    /// Returns the states of the process; none while there is no process.
-    pub(crate) fn states(&self) -> Option<ProcessStates> {
+    /// Returns the state of the process; `None` while there is none.
+    pub(crate) fn live(&self) -> Option<LiveProcess> {
         let (incarnation, is_paused) = match &self.state {
             HostState::Running(incarnation) => (incarnation, false),
             HostState::Paused(incarnation, _) => (incarnation, true),
             HostState::Over | HostState::Down(_) => return None,
         };
         let process = &incarnation.process;
-        let mut states = ProcessStates::default();
-        states.set(ProcessState::Paused, is_paused);
-        states.set(ProcessState::Restarted, process.incarnation() > 0);
-        states.set(ProcessState::Stopping, process.is_terminated());
-        states.set(ProcessState::Writing, process.is_writing());
         let factories = process.factories();
-        Some(incarnation.machine.look(|| {
-            let caches: Vec<_> = (factories.iter())
-                .flat_map(|each| each.caches().status())
-                .collect();
-            let controllers: Vec<_> = factories.iter().flat_map(|each| each.status()).collect();
-            states.of(&caches, &controllers)
-        }))
+        let (caches, controllers) = incarnation.machine.look(|| {
+            let caches = factories.iter().flat_map(|each| each.caches().status());
+            let controllers = factories.iter().flat_map(|each| each.status());
+            (caches.collect(), controllers.collect())
+        });
+        Some(LiveProcess {
+            is_paused,
+            is_restarted: process.incarnation() > 0,
+            is_stopping: process.is_terminated(),
+            is_writing: process.is_writing(),
+            caches,
+            controllers,
+        })
     }
 
     /// Returns the process's own view of its lease; `None` while it is down.
@@ -333,7 +334,7 @@ impl Host {
         }
     }
 
-    pub(crate) fn command(&mut self, command: Command) {
+    pub(crate) fn command(&mut self, command: Opaque) {
         if let HostState::Running(incarnation) | HostState::Paused(incarnation, _) = &self.state {
             // A program that takes no commands has closed the channel.
             incarnation.commands.send(command).ok();

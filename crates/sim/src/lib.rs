@@ -2,26 +2,26 @@
 //!
 //! A [`Simulation`] runs programs (factories, handlers, operators) against the embedded cluster while foreign clients
 //! write, the network breaks, the API server forgets, and processes are killed. Every clock, every random number and
-//! the order of all tasks come from the seed, so a failing run can be repeated. During the run and at rest, checkers
-//! verify what the programs saw and did.
+//! the order of all tasks come from the seed, so a failing run can be repeated. It fails if a program panics, ends unasked or
+//! does not end, and if a check of the cluster [at rest](Simulation::at_rest) does.
 
 mod activity;
 mod actors;
 mod chaos;
-mod check;
-mod coverage;
 mod driver;
 mod event;
 mod failure;
 mod host;
+#[doc(hidden)]
+pub mod internals;
 mod lease_report;
 mod logs;
 mod machine;
 mod network;
 mod objects;
 mod observed;
-mod operator_action;
-mod oracle;
+mod observer;
+mod opaque;
 mod panics;
 mod plan;
 mod polls;
@@ -30,16 +30,12 @@ mod program;
 mod rate;
 mod record;
 mod report;
-#[doc(hidden)]
-pub mod runner;
 mod scenario;
-mod setup;
-mod shop;
 mod shrink;
 mod simulation;
+mod stamp;
 mod trace;
 mod trace_filter;
-mod trial;
 mod world;
 
 pub use chaos::Chaos;

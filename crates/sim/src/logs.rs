@@ -76,12 +76,12 @@ impl Visit for Line {
 #[cfg(test)]
 mod tests {
     use super::begin;
-    use crate::check::Checks;
+    use crate::observer::NoObserver;
     use crate::record::Recorder;
 
     #[test]
     fn warnings_are_lines_of_the_trace_and_information_is_not() {
-        let recorder = Recorder::new(Checks::all());
+        let recorder = Recorder::new(Box::new(NoObserver));
         let logging = begin(&recorder, true);
         tracing::info!("all is well");
         tracing::warn!(key = "default/a", "something\nis wrong");
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_log_line_is_no_sign_that_something_goes_on() {
-        let recorder = Recorder::new(Checks::all());
+        let recorder = Recorder::new(Box::new(NoObserver));
         let before = recorder.events();
         let logging = begin(&recorder, true);
         tracing::error!("no");

@@ -27,8 +27,10 @@ pub struct Objects {
     content: Arc<dyn Fn(u64) -> Value + Send + Sync>,
     schema: Option<Value>,
     initial: u16,
-    has_one_version: bool,
-    has_owners: bool,
+    /// Whether each CRD of the kind is the same.
+    pub(crate) has_one_version: bool,
+    /// Whether contents name owners that need not exist.
+    pub(crate) has_owners: bool,
 }
 
 impl Objects {
@@ -93,26 +95,6 @@ impl Objects {
 
     pub(crate) fn initial_count(&self) -> u16 {
         self.initial
-    }
-
-    /// Defines the kind in the same way each time.
-    ///
-    /// It is for objects that hold finalizers of the program.
-    ///
-    /// Objects whose finalizers the program cannot see any more keep the CRD of another version from going.
-    pub(crate) fn of_one_version(self) -> Self {
-        Self {
-            has_one_version: true,
-            ..self
-        }
-    }
-
-    /// Allows contents to name owners that need not exist: nothing is collected then.
-    pub(crate) fn owned(self) -> Self {
-        Self {
-            has_owners: true,
-            ..self
-        }
     }
 
     pub(crate) fn has_owners(&self) -> bool {

@@ -1,11 +1,11 @@
-//! Panics of simulated programs: kept for the checkers instead of printed.
+//! Panics of simulated programs: kept as violations instead of printed.
 
 use std::cell::RefCell;
 use std::panic;
 use std::sync::Once;
 
 /// The message of a panic that a plan asked for; no other is expected.
-pub(crate) const PLANNED: &str = "a planned panic";
+pub const PLANNED: &str = "a planned panic";
 
 thread_local! {
     /// The panics of the run on this thread; none outside of a run.

@@ -1,13 +1,14 @@
 //! The rate of a machine's clock.
+#![expect(missing_docs, reason = "only the hidden `internals` show it")]
 
 use std::time::Duration;
 
 /// The rate of the clocks of a machine, in thousandths of the run's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Rate(pub(crate) u32);
+pub struct Rate(pub u32);
 
 impl Rate {
-    pub(crate) const TRUE: Self = Self(1000);
+    pub const TRUE: Self = Self(1000);
 
     /// Converts a span of the run's time to one of the machine's clock.
     pub(crate) fn local(self, span: Duration) -> Duration {
@@ -19,7 +20,8 @@ impl Rate {
     }
 
     /// Returns the span of the run's time in which the machine's clock shows this.
-    pub(crate) fn of_run(self, span: Duration) -> Duration {
+    #[must_use]
+    pub fn of_run(self, span: Duration) -> Duration {
         match self {
             Self::TRUE => span,
             Self(rate) => span * 1000 / rate,

@@ -1,4 +1,4 @@
-//! Records the events of a run, in one sequence, for the trace and for the checkers.
+//! Records the events of a run, in one sequence, for the trace and for its observer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::check::Checks;
 use crate::event::{Event, Moment};
-use crate::oracle::Oracle;
+use crate::observer::Observer;
 use crate::rate::Rate;
+use crate::stamp::Stamp;
 use crate::trace::Trace;
 
 /// The recorder that every event of a run passes, in the order of execution.
@@ -24,8 +24,7 @@ struct Inner {
     /// Counts what was not only said: log lines must not change how a run goes on.
     events: u64,
     trace: Trace,
-    oracle: Oracle,
-    checks: Checks,
+    observer: Box<dyn Observer>,
     violations: Vec<Violation>,
     /// The events of a machine that ends, until all of it has.
     ending: Option<Vec<Event>>,
@@ -78,18 +77,8 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Writes virtual time as seconds with milliseconds.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Stamp(pub(crate) Duration);
-
-impl fmt::Display for Stamp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{:03}s", self.0.as_secs(), self.0.subsec_millis())
-    }
-}
-
 impl Recorder {
-    pub(crate) fn new(checks: Checks) -> Self {
+    pub(crate) fn new(observer: Box<dyn Observer>) -> Self {
         let driver: Arc<str> = Arc::from("driver");
         Self(Arc::new(Mutex::new(Inner {
             now: Now {
@@ -102,8 +91,7 @@ impl Recorder {
             number: 0,
             events: 0,
             trace: Trace::default(),
-            oracle: Oracle::default(),
-            checks,
+            observer,
             violations: Vec::new(),
             ending: None,
             calls: 0,
@@ -160,9 +148,7 @@ impl Recorder {
             at: inner.now.at + elapsed,
             actor: Arc::clone(&inner.now.actor),
         };
-        // The oracle first: checkers compare the event with what the server had at this moment, this event included.
-        inner.oracle.saw(&moment, &event);
-        let found = inner.checks.saw(&inner.oracle, &moment, &event);
+        let found = inner.observer.saw(&moment, &event);
         if let Some(text) = event.text() {
             let line = format!(
                 "{:>12} {:<10} {text}",
@@ -195,11 +181,9 @@ impl Recorder {
         self.note(Event::Note(text.into()));
     }
 
-    /// Reads the oracle and the checkers.
-    pub(crate) fn with<T>(&self, read: impl FnOnce(&mut Oracle, &mut Checks) -> T) -> T {
-        let mut guard = self.0.lock();
-        let inner = &mut *guard;
-        read(&mut inner.oracle, &mut inner.checks)
+    /// Shows something between two events to the observer.
+    pub(crate) fn show<T>(&self, show: impl FnOnce(&mut dyn Observer) -> T) -> T {
+        show(&mut *self.0.lock().observer)
     }
 
     /// Adds a violation that was found at rest.

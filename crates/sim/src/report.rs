@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use crate::coverage::Coverage;
 use crate::trace::Trace;
 
 /// The result of a run in which every check passed.
@@ -32,7 +31,6 @@ pub struct Report {
     pub(crate) requests: u64,
     pub(crate) commits: u64,
     pub(crate) lasted: Duration,
-    pub(crate) coverage: Coverage,
     pub(crate) trace: Trace,
 }
 

@@ -1,12 +1,14 @@
 //! The parts of a run that do not depend on its plan.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::chaos::Chaos;
 use crate::objects::Objects;
+use crate::observer::{NoObserver, Observers};
 use crate::plan::{Names, PlanBounds};
 use crate::program::{AtRest, Program};
-use crate::setup::Setup;
+use crate::rate::Rate;
 
 /// The seed of a run, its programs, kinds and checks.
 #[derive(Clone)]
@@ -16,12 +18,21 @@ pub(crate) struct Scenario {
     pub(crate) kinds: Vec<Objects>,
     pub(crate) chaos: Chaos,
     pub(crate) checks: Vec<(Arc<str>, AtRest)>,
-    pub(crate) commands: bool,
     pub(crate) logs: bool,
     /// The number of objects of the first kind when the program starts.
     pub(crate) filled: usize,
-    /// The setup by which the programs share their work, if they are replicas of the trial.
-    pub(crate) replicas: Option<Arc<Setup>>,
+    /// How the programs share their work, if they are replicas of a trial.
+    pub(crate) replicas: Option<Replicas>,
+    pub(crate) observers: Observers,
+}
+
+/// Programs that share their work by leases.
+#[derive(Debug, Clone)]
+pub struct Replicas {
+    /// The rate of the clock of each program, in their order.
+    pub rates: Vec<Rate>,
+    /// The time after the last fault by which everything has a holder.
+    pub settles: Duration,
 }
 
 impl Scenario {
@@ -32,10 +43,10 @@ impl Scenario {
             kinds: Vec::new(),
             chaos: Chaos::default(),
             checks: Vec::new(),
-            commands: false,
             logs: false,
             filled: 0,
             replicas: None,
+            observers: Arc::new(|| Box::new(NoObserver)),
         }
     }
 
@@ -48,7 +59,6 @@ impl Scenario {
             // Custom kinds stand last in the list.
             custom_from: self.kinds.len() - customs,
             names: self.chaos.names,
-            commands: self.commands,
         }
     }
 

@@ -10,7 +10,7 @@ use crate::chaos::Chaos;
 use crate::driver::Driver;
 use crate::failure::Failure;
 use crate::objects::Objects;
-use crate::plan::{self, PlanStep};
+use crate::plan::{self, PlanBounds, PlanStep};
 use crate::process::Process;
 use crate::program::Program;
 use crate::report::Report;
@@ -18,7 +18,7 @@ use crate::scenario::Scenario;
 use crate::shrink;
 
 /// Makes the plan of a run.
-pub(crate) type Planner = Arc<dyn Fn(&Chaos) -> Vec<PlanStep> + Send + Sync>;
+pub(crate) type Planner = Arc<dyn Fn(&Chaos, PlanBounds) -> Vec<PlanStep> + Send + Sync>;
 
 /// A simulation of programs on one cluster, from one seed.
 ///
@@ -170,7 +170,14 @@ impl Simulation {
     /// use lariat::sim::{Chaos, Simulation};
     /// use std::time::Duration;
     ///
-    /// let simulation = Simulation::of_lariat(3).chaos(Chaos::default().duration(Duration::from_secs(1)));
+    /// let simulation = Simulation::new(3)
+    ///     .chaos(Chaos::default().duration(Duration::from_secs(1)))
+    ///     .program("reader", |process| async move {
+    ///         // A fault may let it fail.
+    ///         drop(process.client().apiserver_version().await);
+    ///         process.terminated().await;
+    ///         Ok(())
+    ///     });
     /// match simulation.run() {
     ///     Ok(report) => assert!(report.requests() > 0),
     ///     Err(failure) => panic!("{failure}"),
@@ -178,23 +185,19 @@ impl Simulation {
     /// ```
     pub fn run(&self) -> Result<Report, Box<Failure>> {
         let Scenario { seed, chaos, .. } = &self.scenario;
+        let bounds = self.scenario.plan_bounds();
         let plan = match &self.planner {
-            Some(planner) => planner(chaos),
-            None => plan::generate(*seed, chaos, self.scenario.plan_bounds()),
+            Some(planner) => planner(chaos, bounds),
+            None => plan::generate(*seed, chaos, bounds),
         };
         let failure = match self.run_plan(&plan) {
             Ok(report) => return Ok(report),
             Err(failure) => failure,
         };
         if self.shrinks {
-            return Err(self.shrink(failure));
+            return Err(shrink::shrink(&self.scenario, failure));
         }
         Err(failure)
-    }
-
-    /// Looks for a smaller plan that fails alike.
-    pub(crate) fn shrink(&self, failure: Box<Failure>) -> Box<Failure> {
-        shrink::shrink(&self.scenario, failure)
     }
 
     /// Runs a plan to its end.

@@ -22,8 +22,13 @@ const CONTEXT: usize = 10;
 /// use lariat::sim::{Chaos, Simulation};
 /// use std::time::Duration;
 ///
-/// let simulation = Simulation::of_lariat(1)
+/// let simulation = Simulation::new(1)
 ///     .chaos(Chaos::default().duration(Duration::from_secs(1)))
+///     .program("reader", |process| async move {
+///         drop(process.client().apiserver_version().await);
+///         process.terminated().await;
+///         Ok(())
+///     })
 ///     .shrinks(false);
 /// let trace = |simulation: &Simulation| match simulation.run() {
 ///     Ok(report) => report.trace().clone(),

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use lariat_core::Gvk;
-
-use crate::rate::Rate;
+use lariat_sim::internals::Rate;
 
 /// The annotation in which a handler leaves the mark of its write.
 pub(crate) const WRITER: &str = "sim.dev/writer";

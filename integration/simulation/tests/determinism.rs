@@ -7,10 +7,15 @@
 use std::thread;
 
 use lariat_sim::{Simulation, Trace};
+use lariat_simulation::{of_lariat, of_replicas};
 
 /// Runs a seed once; a run in which something does not hold has to be repeatable, too.
 fn trace(seed: u64) -> Trace {
-    match Simulation::of_lariat(seed).shrinks(false).run() {
+    trace_of(of_lariat(seed).simulation)
+}
+
+fn trace_of(simulation: Simulation) -> Trace {
+    match simulation.shrinks(false).run() {
         Ok(report) => report.trace().clone(),
         Err(failure) => failure.trace().clone(),
     }
@@ -56,10 +61,7 @@ tens_repeat_byte_by_byte! {
 
 #[test]
 fn replicas_repeat_byte_by_byte() {
-    let trace = |seed| match Simulation::of_replicas(seed).shrinks(false).run() {
-        Ok(report) => report.trace().clone(),
-        Err(failure) => failure.trace().clone(),
-    };
+    let trace = |seed| trace_of(of_replicas(seed).simulation);
     for seed in 0..6 {
         let first = trace(seed);
         let elsewhere = thread::spawn(move || trace(seed));

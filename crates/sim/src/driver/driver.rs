@@ -6,8 +6,6 @@ use std::time::Duration;
 use lariat_core::Gvk;
 
 use super::steps::lift;
-use crate::check::{Checks, Rest};
-use crate::coverage::{Coverage, FaultClass};
 use crate::event::Event;
 use crate::failure::Failure;
 use crate::host::{Host, HostState};
@@ -15,10 +13,12 @@ use crate::lease_report::{LeaseReport, ReportPhase};
 use crate::machine::Machine;
 use crate::network::TrafficRecorder;
 use crate::objects::Objects;
+use crate::observer::{MetFault, Rest};
 use crate::plan::{FaultKind, Names, PlanStep};
+use crate::rate::Rate;
 use crate::record::Recorder;
 use crate::report::Report;
-use crate::scenario::Scenario;
+use crate::scenario::{Replicas, Scenario};
 use crate::trace_filter::Kind;
 use crate::world::World;
 use crate::{logs, panics};
@@ -55,7 +55,6 @@ pub(crate) struct Driver<'a> {
     /// The longest time of the next turn; it grows while nothing goes on.
     pub(super) turn: Duration,
     quiet: Duration,
-    pub(super) coverage: Coverage,
     /// The ends of what limits a process's line for a time.
     pub(super) limits: Vec<(Duration, usize, FaultKind)>,
     steps: usize,
@@ -73,7 +72,7 @@ impl<'a> Driver<'a> {
         panics::begin();
         let mut random = fastrand::Rng::with_seed(scenario.seed);
         let replicas = scenario.replicas.as_ref();
-        let recorder = Recorder::new(replicas.map_or_else(Checks::all, Checks::of_replicas));
+        let recorder = Recorder::new((scenario.observers)());
         let kinds: Arc<[Objects]> = scenario.kinds.clone().into();
         let machine = Machine::new(
             &Arc::from("world"),
@@ -85,11 +84,14 @@ impl<'a> Driver<'a> {
         let traffic = TrafficRecorder::new(&recorder);
         let programs = scenario.programs.iter();
         let processes = programs
-            .map(|(name, program)| {
+            .enumerate()
+            .map(|(at, (name, program))| {
                 let host = Host::new(name, program, random.u64(..), &traffic);
-                let Some(setup) = replicas else { return host };
+                let Some(replicas) = replicas else {
+                    return host;
+                };
                 host.link_state.lock().lingers = true;
-                host.rate(setup.rate(name))
+                host.rate(replicas.rates.get(at).copied().unwrap_or(Rate::TRUE))
             })
             .collect();
         Self {
@@ -101,7 +103,6 @@ impl<'a> Driver<'a> {
             now: Duration::ZERO,
             turn: BUSY,
             quiet: QUIET,
-            coverage: Coverage::default(),
             limits: Vec::new(),
             steps: 0,
             names: scenario.names(),
@@ -206,7 +207,7 @@ impl<'a> Driver<'a> {
             !is_over
         });
         for (fault, process) in self.world.fired() {
-            self.met(FaultClass::of(fault), Some(process));
+            self.met(MetFault::Cluster(fault), Some(process));
         }
     }
 
@@ -228,10 +229,10 @@ impl<'a> Driver<'a> {
             process.recover(self.now, &mut self.world);
         }
         let end = self.now + self.scenario.chaos.settle;
-        if let Some(setup) = &self.scenario.replicas {
+        if let Some(Replicas { settles, .. }) = self.scenario.replicas {
             // Pings notice a connection that hangs; there are none here, and a cache takes minutes.
             self.world.cluster().cut_watches();
-            self.drive(self.now + setup.settles());
+            self.drive(self.now + settles);
             self.report_leases(ReportPhase::Held);
             self.drive(end.saturating_sub(Duration::from_secs(60)));
             self.report_leases(ReportPhase::LastMinute);
@@ -281,7 +282,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Runs the checkers on every living process, and the user's checks on the cluster.
+    /// Shows every living process to the observer, and the cluster to the user's checks.
     fn look(&mut self) {
         let served: Vec<Gvk> = self
             .scenario
@@ -318,9 +319,7 @@ impl<'a> Driver<'a> {
                 controllers: &controllers,
                 caches: &caches,
             };
-            let found = self
-                .recorder
-                .with(|oracle, checks| checks.at_rest(oracle, &rest));
+            let found = self.recorder.show(|observer| observer.at_rest(&rest));
             for (check, what) in found {
                 self.recorder.found(check, format!("{name}: {what}"));
             }
@@ -350,7 +349,6 @@ impl<'a> Driver<'a> {
                 requests,
                 commits,
                 lasted: self.now,
-                coverage: self.coverage,
                 trace,
             });
         }
@@ -361,7 +359,6 @@ impl<'a> Driver<'a> {
             steps_before: plan.len(),
             names: self.names,
             kinds: self.scenario.kinds.iter().map(Kind::of).collect(),
-            coverage: self.coverage,
             trace,
         }))
     }

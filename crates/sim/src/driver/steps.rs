@@ -5,21 +5,20 @@ use std::time::Duration;
 
 use super::Driver;
 use super::driver::BUSY;
-use crate::coverage::FaultClass;
 use crate::event::Event;
 use crate::host::Host;
 use crate::network::LinkState;
+use crate::observer::MetFault;
 use crate::plan::{Fault, FaultKind, PlanStep, ProcessFault, StepAction};
 
 impl Driver<'_> {
-    /// Counts a fault for one process, or for all, by the states of each.
-    pub(super) fn met(&mut self, fault: Option<FaultClass>, process: Option<usize>) {
-        let Some(fault) = fault else { return };
+    /// Shows a fault and one process, or each, to the observer.
+    pub(super) fn met(&self, fault: MetFault, process: Option<usize>) {
         for (at, host) in self.processes.iter().enumerate() {
             if process.is_none_or(|only| only == at)
-                && let Some(states) = host.states()
+                && let Some(live) = host.live()
             {
-                self.coverage.met(fault, states);
+                self.recorder.show(|observer| observer.met(fault, &live));
             }
         }
     }
@@ -35,7 +34,7 @@ impl Driver<'_> {
             StepAction::Process { process, what } => self.process_fault(*process, *what),
             StepAction::Command { process, what } => {
                 if let Some(process) = self.processes.get_mut(*process) {
-                    process.command(*what);
+                    process.command(what.clone());
                 }
             }
         }
@@ -58,7 +57,7 @@ impl Driver<'_> {
             _ => false,
         };
         if acts_at_once {
-            self.met(FaultClass::of(fault.kind), fault.process);
+            self.met(MetFault::Cluster(fault.kind), fault.process);
         }
         self.world.fault(fault, &agents);
         let limits = matches!(fault.kind, FaultKind::Streams(_) | FaultKind::Latency(_));
@@ -104,8 +103,8 @@ impl Driver<'_> {
     }
 
     fn process_fault(&mut self, process: usize, what: ProcessFault) {
-        // Counted before it takes effect: what matters is the state that it meets.
-        self.met(Some(FaultClass::of_process_fault(what)), Some(process));
+        // Shown before it takes effect: what matters is the state that it meets.
+        self.met(MetFault::Process(what), Some(process));
         let Some(process) = self.processes.get_mut(process) else {
             return;
         };

@@ -1,13 +1,12 @@
 //! Plans from seeds.
 
+use std::fmt;
 use std::time::Duration;
 
-use super::sequence::{Pattern, Sequence, Subject};
 use super::swarm::Swarm;
-use super::{
-    Change, Command, Fault, FaultKind, OwnWrite, PlanStep, ProcessFault, StepAction, Verb, Write,
-};
+use super::{Change, Fault, FaultKind, PlanStep, ProcessFault, StepAction, Write};
 use crate::chaos::Chaos;
+use crate::opaque::Opaque;
 
 const VERBS: [Option<&str>; 8] = [
     None,
@@ -20,33 +19,21 @@ const VERBS: [Option<&str>; 8] = [
     Some("delete"),
 ];
 
-/// From this length on a run is mixed: in other styles most of it would be rest.
-const LONG: Duration = Duration::from_secs(10 * 60);
-
-/// The seconds of a long run for each sequence.
-const SEQUENCE: u64 = 600;
-
 /// The processes, kinds and names that a plan may use.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct PlanBounds {
-    pub(crate) processes: usize,
-    pub(crate) kinds: usize,
+pub struct PlanBounds {
+    /// The number of processes.
+    pub processes: usize,
+    /// The number of kinds.
+    pub kinds: usize,
     /// The kinds from this place on are custom: they can vanish.
-    pub(crate) custom_from: usize,
-    pub(crate) names: u16,
-    pub(crate) commands: bool,
+    pub custom_from: usize,
+    /// The number of names per kind.
+    pub names: u16,
 }
 
-/// The style of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Style {
-    /// Everything happens at any time.
-    Mixed,
-    /// First anything, then sequences that nothing else disturbs.
-    Apart,
-    /// Resources are not served for a while, without faults that would prolong it.
-    NotServed,
-}
+/// Draws what a process is asked to do.
+type DrawCommand<'a> = &'a dyn Fn(&mut fastrand::Rng, &Swarm) -> Opaque;
 
 /// Makes the plan of a seed.
 ///
@@ -55,48 +42,24 @@ enum Style {
 pub(crate) fn generate(seed: u64, chaos: &Chaos, bounds: PlanBounds) -> Vec<PlanStep> {
     // The number spells "plan". Each use of the seed has such a number, so that they draw different values.
     let mut random = fastrand::Rng::with_seed(seed ^ 0x706c_616e);
-    let style = match random.u8(..20) {
-        // The number is drawn in any case, so the rest of the plan does not depend on this condition.
-        _ if !(bounds.commands && chaos.faults) || chaos.duration >= LONG => Style::Mixed,
-        0 => Style::NotServed,
-        1..11 => Style::Apart,
-        _ => Style::Mixed,
-    };
-    let generator = Generator {
-        weights: Weights::new(&mut random, chaos, bounds),
-        swarm: Swarm::new(&mut random),
-        style,
-        bounds,
-        pace: chaos.pace,
-        // Few names let many things happen to one object; many let objects be independent.
-        names: random.u16(1..=bounds.names.max(1)),
-    };
-    let lasts = match style {
-        Style::Mixed => chaos.duration,
-        _ => Duration::from_millis(random.u64(1000..10_000)).min(chaos.duration),
-    };
-    let mut steps = generator.background(&mut random, lasts);
-    if bounds.commands && chaos.faults {
-        generator.sequences(&mut random, lasts, &mut steps);
-        if style == Style::Mixed && chaos.kills {
-            // A generator of its own leaves all other steps of a seed as they are.
-            let mut random = fastrand::Rng::with_seed(seed ^ 0x656e_6473);
-            generator.end(&mut random, lasts, &mut steps);
-        }
-    }
-    // A stable sort: steps of the same time stay in the order in which they were made.
-    steps.sort_by_key(|step| step.at);
-    steps
+    // Plans with commands draw their style here; without the draw each seed would have another plan.
+    random.u8(..20);
+    let background = Background::new(&mut random, chaos, bounds, None);
+    // They are made in the order of time.
+    background.steps(&mut random, chaos.duration)
 }
 
-struct Generator {
+/// Events that do not depend on each other: writes, faults and commands.
+pub struct Background<'a> {
     weights: Weights,
     swarm: Swarm,
-    style: Style,
     bounds: PlanBounds,
     /// The factor by which the pauses between events are longer.
     pace: u32,
     names: u16,
+    commands: Option<DrawCommand<'a>>,
+    /// Whether there are no faults, and each kind stays defined.
+    is_calm: bool,
 }
 
 /// The weight of each class of actions.
@@ -108,21 +71,48 @@ struct Weights {
 }
 
 impl Weights {
-    fn new(random: &mut fastrand::Rng, chaos: &Chaos, bounds: PlanBounds) -> Self {
+    fn new(random: &mut fastrand::Rng, chaos: &Chaos, commands: bool) -> Self {
         // Every fifth seed has none of the class.
         let mut tendency = |usual: u32| usual * [0, 1, 1, 2, 4][random.usize(..5)];
         Self {
             write: 40,
             fault: if chaos.faults { tendency(6) } else { 0 },
             process_fault: if chaos.kills { tendency(1) } else { 0 },
-            command: if bounds.commands { tendency(10) } else { 0 },
+            command: if commands { tendency(10) } else { 0 },
         }
     }
 }
 
-impl Generator {
+impl<'a> Background<'a> {
+    /// Draws the tendencies of a seed.
+    #[must_use]
+    pub fn new(
+        random: &mut fastrand::Rng,
+        chaos: &Chaos,
+        bounds: PlanBounds,
+        commands: Option<DrawCommand<'a>>,
+    ) -> Self {
+        Self {
+            weights: Weights::new(random, chaos, commands.is_some()),
+            swarm: Swarm::new(random),
+            bounds,
+            pace: chaos.pace,
+            // Few names let many things happen to one object; many let objects be independent.
+            names: random.u16(1..=bounds.names.max(1)),
+            commands,
+            is_calm: false,
+        }
+    }
+
+    /// Leaves out faults, and what lets a kind vanish.
+    #[must_use]
+    pub fn calm(self, is_calm: bool) -> Self {
+        Self { is_calm, ..self }
+    }
+
     /// Generates independent events.
-    fn background(&self, random: &mut fastrand::Rng, lasts: Duration) -> Vec<PlanStep> {
+    #[must_use]
+    pub fn steps(&self, random: &mut fastrand::Rng, lasts: Duration) -> Vec<PlanStep> {
         let base = Duration::from_millis([50, 200, 500, 1500][random.usize(..4)]);
         let pace = base * self.pace;
         let mut at = Duration::ZERO;
@@ -149,50 +139,6 @@ impl Generator {
         }
     }
 
-    /// Adds sequences: at any time of a mixed run, one after the other at the end of others.
-    fn sequences(&self, random: &mut fastrand::Rng, lasts: Duration, steps: &mut Vec<PlanStep>) {
-        let mut at = lasts;
-        let count = match self.style {
-            Style::Mixed if lasts >= LONG => lasts.as_secs() / SEQUENCE,
-            Style::Mixed => random.u8(..4).into(),
-            _ => random.u8(1..4).into(),
-        };
-        for _ in 0..count {
-            if self.style == Style::Mixed {
-                let lasts = u64::try_from(lasts.as_millis()).unwrap_or(u64::MAX);
-                at = Duration::from_millis(random.u64(..=lasts));
-            }
-            let pattern = match self.style {
-                Style::NotServed => Pattern::NotServed,
-                _ => Pattern::any(random),
-            };
-            let place = Subject {
-                process: random.usize(..self.bounds.processes.max(1)),
-                kind: random.usize(..self.bounds.kinds.max(1)),
-            };
-            let (more, end) = Sequence::new(random, place, at).of(pattern);
-            steps.extend(more);
-            at = end + Duration::from_millis(random.u64(..5000));
-        }
-    }
-
-    /// Adds the end of a starting process to every sixth mixed run, and that of a writing one to another sixth.
-    fn end(&self, random: &mut fastrand::Rng, lasts: Duration, steps: &mut Vec<PlanStep>) {
-        let pattern = match random.u8(..6) {
-            0 => Pattern::EndWhileStarting,
-            1 => Pattern::EndWhileWriting,
-            _ => return,
-        };
-        let lasts = u64::try_from(lasts.as_millis()).unwrap_or(u64::MAX);
-        let at = Duration::from_millis(random.u64(..=lasts));
-        let place = Subject {
-            process: random.usize(..self.bounds.processes.max(1)),
-            kind: random.usize(..self.bounds.kinds.max(1)),
-        };
-        let (more, _) = Sequence::new(random, place, at).of(pattern);
-        steps.extend(more);
-    }
-
     fn happening(&self, random: &mut fastrand::Rng) -> StepAction {
         let Weights {
             write,
@@ -200,7 +146,7 @@ impl Generator {
             mut process_fault,
             command,
         } = self.weights;
-        if self.style == Style::NotServed {
+        if self.is_calm {
             (fault, process_fault) = (0, 0);
         }
         let mut at = random.u32(..write + fault + process_fault + command);
@@ -213,18 +159,22 @@ impl Generator {
         }
         at -= fault;
         let process = random.usize(..self.bounds.processes.max(1));
-        if at < process_fault {
-            let what = self.process_fault(random);
-            return StepAction::Process { process, what };
+        match self.commands {
+            Some(command) if at >= process_fault => {
+                let what = command(random, &self.swarm);
+                StepAction::Command { process, what }
+            }
+            _ => {
+                let what = self.process_fault(random);
+                StepAction::Process { process, what }
+            }
         }
-        let what = self.command(random);
-        StepAction::Command { process, what }
     }
 
     fn write(&self, random: &mut fastrand::Rng) -> Write {
         let kind = random.usize(..self.bounds.kinds.max(1));
-        // In that style an outage must be the only reason why a kind is not served.
-        let is_custom = kind >= self.bounds.custom_from && self.style != Style::NotServed;
+        // In a calm an outage must be the only reason why a kind is not served.
+        let is_custom = kind >= self.bounds.custom_from && !self.is_calm;
         let what = self.swarm.change(|| match random.u8(..100) {
             0..50 => Change::Put,
             50..65 => Change::Relabel(random.u8(..3)),
@@ -308,47 +258,10 @@ impl Generator {
             _ => ProcessFault::Clock(random.i64(-100_000..100_000)),
         }
     }
-
-    fn command(&self, random: &mut fastrand::Rng) -> Command {
-        let verb = self.swarm.verb(|| match random.u8(..65) {
-            0..7 => Verb::Register,
-            7..10 => Verb::Leave,
-            10..14 => Verb::Enqueue,
-            14..18 => Verb::EnqueueLater,
-            18..22 => Verb::Select,
-            22..25 => Verb::Need,
-            25..30 => Verb::Subscribe,
-            30 => Verb::Unsubscribe,
-            31 => Verb::Dismiss,
-            32..42 => Verb::Write(own(random)),
-            42..44 => Verb::Read,
-            44..47 if self.style != Style::NotServed => Verb::Stop,
-            47..51 if self.style != Style::NotServed => Verb::Start,
-            51 if self.style != Style::NotServed => Verb::AbandonStop,
-            52..54 => Verb::Retire,
-            54..56 => Verb::Pause,
-            56 => Verb::Relist,
-            57..59 => Verb::Load,
-            59 => Verb::LoadAll,
-            _ => Verb::Misbehave,
-        });
-        Command {
-            verb,
-            kind: random.usize(..self.bounds.kinds.max(1)),
-            number: random.u32(..),
-        }
-    }
 }
 
-fn own(random: &mut fastrand::Rng) -> OwnWrite {
-    match random.u8(..16) {
-        0..4 => OwnWrite::Annotate,
-        4..7 => OwnWrite::Relabel(random.u8(..3)),
-        7 => OwnWrite::Apply,
-        8..10 => OwnWrite::Update,
-        10..13 => OwnWrite::Create(random.bool()),
-        13 => OwnWrite::Status,
-        14 => OwnWrite::DeleteLabelled,
-        _ => OwnWrite::Delete,
+impl fmt::Debug for Background<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Background").finish_non_exhaustive()
     }
 }

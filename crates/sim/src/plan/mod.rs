@@ -2,13 +2,14 @@
 
 mod generate;
 mod names;
-mod sequence;
 mod step;
 mod swarm;
 
-pub(crate) use generate::{PlanBounds, generate};
+pub(crate) use generate::generate;
+pub use generate::{Background, PlanBounds};
 pub(crate) use names::Names;
-pub(crate) use step::{
-    Change, Command, Fault, FaultKind, NAMES, OwnWrite, PlanStep, ProcessFault, StepAction, Verb,
-    Write,
-};
+pub use step::{Change, Fault, FaultKind, PlanStep, ProcessFault, StepAction, Write};
+pub use swarm::Swarm;
+
+#[cfg(test)]
+mod tests;

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Command, Fault, FaultKind, NAMES, PlanStep, StepAction, Verb, Write};
-use crate::record::Stamp;
+use super::{Fault, FaultKind, PlanStep, StepAction, Write};
+use crate::stamp::Stamp;
 
 /// The names behind the numbers of a plan.
 #[derive(Debug, Clone, Default)]
@@ -46,8 +46,7 @@ impl fmt::Display for Shown<'_> {
                 write!(f, "{}: {what:?}", names.process(*process))
             }
             StepAction::Command { process, what } => {
-                write!(f, "{}: ", names.process(*process))?;
-                show_command(f, *what, names)
+                write!(f, "{}: {what}", names.process(*process))
             }
         }
     }
@@ -80,29 +79,4 @@ fn show_fault(f: &mut fmt::Formatter<'_>, fault: &Fault, names: &Names) -> fmt::
         write!(f, ", {} times", fault.times)?;
     }
     write!(f, ", for {}", Stamp(fault.lasts))
-}
-
-fn show_command(f: &mut fmt::Formatter<'_>, command: Command, names: &Names) -> fmt::Result {
-    let Command { verb, number, .. } = command;
-    let kind = names.kind(command.kind);
-    match verb {
-        Verb::Stop | Verb::Start | Verb::AbandonStop => write!(f, "{verb:?}"),
-        Verb::Leave | Verb::Retire | Verb::Pause | Verb::Unsubscribe | Verb::Misbehave => {
-            write!(f, "{verb:?} ({number})")
-        }
-        Verb::Need | Verb::Subscribe | Verb::Dismiss | Verb::Relist | Verb::LoadAll => {
-            write!(f, "{verb:?} {kind}")
-        }
-        Verb::Write(own) => write!(f, "own write: {kind} o{}: {own:?}", number % NAMES),
-        Verb::Read | Verb::Load | Verb::Enqueue => write!(f, "{verb:?} {kind} o{}", number % NAMES),
-        Verb::EnqueueLater => {
-            let (name, delay) = (number % NAMES, command.delay());
-            write!(f, "Enqueue {kind} o{name} in {}", Stamp(delay))
-        }
-        Verb::Select => {
-            let (labels, fields) = (command.labels(), command.fields());
-            write!(f, "Select {kind} {labels:?} {fields:?}")
-        }
-        Verb::Register => write!(f, "Register {kind} ({number})"),
-    }
 }

@@ -1,17 +1,20 @@
 //! Steps of a plan, and what happens in them.
+#![expect(missing_docs, reason = "only the hidden `internals` show it")]
 
 use std::time::Duration;
 
+use crate::opaque::Opaque;
+
 /// One thing that happens at a time.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct PlanStep {
-    pub(crate) at: Duration,
-    pub(crate) what: StepAction,
+pub struct PlanStep {
+    pub at: Duration,
+    pub what: StepAction,
 }
 
 /// The action of a step.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum StepAction {
+pub enum StepAction {
     /// A foreign client writes.
     Write(Write),
     /// Something goes wrong between the processes and the cluster, or in it.
@@ -19,20 +22,20 @@ pub(crate) enum StepAction {
     /// Something happens to a process.
     Process { process: usize, what: ProcessFault },
     /// A process is asked to do something.
-    Command { process: usize, what: Command },
+    Command { process: usize, what: Opaque },
 }
 
 /// A write of a foreign client to one object of a kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Write {
+pub struct Write {
     /// The place of the kind in the list of kinds.
-    pub(crate) kind: usize,
-    pub(crate) name: u16,
-    pub(crate) what: Change,
+    pub kind: usize,
+    pub name: u16,
+    pub what: Change,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Change {
+pub enum Change {
     /// Creates it, or changes its content if it is there.
     Put,
     /// Sets the label that selections look at.
@@ -54,19 +57,19 @@ pub(crate) enum Change {
 
 /// A fault that lasts for some time.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Fault {
-    pub(crate) kind: FaultKind,
+pub struct Fault {
+    pub kind: FaultKind,
     /// The process it is for; none for all.
-    pub(crate) process: Option<usize>,
+    pub process: Option<usize>,
     /// The resource it is for, as the place of a kind; none for all requests.
-    pub(crate) resource: Option<usize>,
-    pub(crate) verb: Option<&'static str>,
-    pub(crate) times: u64,
-    pub(crate) lasts: Duration,
+    pub resource: Option<usize>,
+    pub verb: Option<&'static str>,
+    pub times: u64,
+    pub lasts: Duration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum FaultKind {
+pub enum FaultKind {
     CutWatches,
     EndWatches,
     CutWatchAfter(usize),
@@ -113,7 +116,7 @@ pub(crate) enum FaultKind {
 
 /// A fault of a process.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum ProcessFault {
+pub enum ProcessFault {
     /// It is killed, and started again after a time.
     Kill(Duration),
     /// It ends as asked, and is started again after a time.
@@ -123,103 +126,3 @@ pub(crate) enum ProcessFault {
     /// Its wall clock jumps by so many seconds.
     Clock(i64),
 }
-
-/// A command to a program, which gives the numbers their meaning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Command {
-    pub(crate) verb: Verb,
-    pub(crate) kind: usize,
-    pub(crate) number: u32,
-}
-
-/// The number of different object names in commands.
-// Few, so that commands, handlers and foreign clients meet at the same objects.
-pub(crate) const NAMES: u32 = 12;
-
-impl Command {
-    /// Returns the name of the object it speaks of.
-    pub(crate) fn name(self) -> String {
-        format!("o{}", self.number % NAMES)
-    }
-
-    /// Returns after how long something is to happen.
-    pub(crate) fn delay(self) -> Duration {
-        Duration::from_millis(u64::from(self.number % 30_000))
-    }
-
-    /// Returns the fields of a selection.
-    pub(crate) fn fields(self) -> &'static str {
-        // Only the second kind, Secret, has a type, and only the API server evaluates it.
-        let fields: &[&str] = if self.kind == 1 {
-            &[
-                "",
-                "metadata.name!=o1",
-                "metadata.namespace=default",
-                "type=Opaque",
-                "type!=Opaque",
-            ]
-        } else {
-            &["", "metadata.name!=o1", "metadata.namespace=default"]
-        };
-        fields[(self.number >> 9) as usize % fields.len()]
-    }
-
-    /// Returns the labels of a selection.
-    pub(crate) fn labels(self) -> &'static str {
-        // `app!=x` also selects objects without the label.
-        ["", "app=x", "app!=x", "app in (x,y)"][self.number as usize % 4]
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verb {
-    Register,
-    Leave,
-    Enqueue,
-    EnqueueLater,
-    Select,
-    Need,
-    Subscribe,
-    Unsubscribe,
-    Stop,
-    Start,
-    Misbehave,
-    /// All handlers of the kind leave.
-    Dismiss,
-    /// A handler leaves, and nothing waits for its running calls.
-    Retire,
-    /// A handler is paused for a while.
-    Pause,
-    /// A stop begins, and its future is dropped before it has ended.
-    AbandonStop,
-    /// The kind is listed again.
-    Relist,
-    /// The program fetches an object.
-    Load,
-    /// The program fetches all objects of the kind.
-    LoadAll,
-    /// The program itself writes, outside of its handlers.
-    Write(OwnWrite),
-    /// The program reads the cache, now and some times later.
-    Read,
-}
-
-/// A write of a program to one object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OwnWrite {
-    Annotate,
-    /// Sets the label that selections look at.
-    Relabel(u8),
-    Apply,
-    Update,
-    /// Creates it, with the label or without.
-    Create(bool),
-    Status,
-    Delete,
-    /// Deletes all objects of the kind that have the label.
-    DeleteLabelled,
-}
-
-#[cfg(test)]
-#[path = "tests.rs"]
-mod tests;

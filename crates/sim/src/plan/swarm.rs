@@ -1,13 +1,16 @@
 //! The classes of events that a seed leaves out, to reach states that these would disturb.
 
+use std::fmt::Debug;
+
 use lariat_core::fnv1a_32;
 
-use super::{Change, FaultKind, Verb};
+use super::{Change, FaultKind};
 
 /// The kinds of actions of a seed; about half of the seeds have all.
-pub(super) struct Swarm {
+#[derive(Debug)]
+pub struct Swarm {
     faults: Option<u64>,
-    verbs: Option<u64>,
+    commands: Option<u64>,
     changes: Option<u64>,
 }
 
@@ -20,7 +23,7 @@ impl Swarm {
         };
         Self {
             faults: some(60),
-            verbs: some(50),
+            commands: some(50),
             changes: some(50),
         }
     }
@@ -30,8 +33,9 @@ impl Swarm {
         try_some(&mut make, |kind| has(self.faults, rank(kind)))
     }
 
-    pub(super) fn verb(&self, mut make: impl FnMut() -> Verb) -> Verb {
-        try_some(&mut make, |verb| has(self.verbs, rank(verb)))
+    /// Returns the first command that the seed includes, or else the last one.
+    pub fn command<T: Debug>(&self, mut make: impl FnMut() -> T) -> T {
+        try_some(&mut make, |command| has(self.commands, rank(command)))
     }
 
     pub(super) fn change(&self, mut make: impl FnMut() -> Change) -> Change {
@@ -61,7 +65,7 @@ fn has(mask: Option<u64>, rank: u32) -> bool {
 }
 
 /// A number for the variant of a value, which its fields do not change.
-fn rank<T: std::fmt::Debug>(of: &T) -> u32 {
+fn rank<T: Debug>(of: &T) -> u32 {
     let text = format!("{of:?}");
     let name = text.split(['(', ' ']).next().unwrap_or(&text);
     // The high bits of FNV-1a differ more than its low ones.

@@ -22,8 +22,7 @@ use crate::actors::{HandlerId, IncarnationId, Subscriber};
 use crate::event::{Event, Next as Following, Written};
 use crate::network::Link;
 use crate::observed::Observed;
-use crate::operator_action::OperatorAction;
-use crate::plan::Command;
+use crate::opaque::Opaque;
 use crate::record::Recorder;
 
 /// The time a start waits for its caches: longer than all faults, even by a fast clock.
@@ -57,7 +56,7 @@ struct Inner {
     factories: Mutex<Vec<SharedControllerFactory>>,
     operators: Mutex<Vec<Operator>>,
     subscribers: AtomicU32,
-    commands: tokio::sync::Mutex<mpsc::UnboundedReceiver<Command>>,
+    commands: tokio::sync::Mutex<mpsc::UnboundedReceiver<Opaque>>,
     faults_ended: AtomicBool,
     /// For how long the process is down once its program has ended by itself.
     again: Mutex<Option<Duration>>,
@@ -67,7 +66,7 @@ impl Process {
     pub(crate) fn new(
         incarnation: IncarnationId,
         link: Link,
-        commands: mpsc::UnboundedReceiver<Command>,
+        commands: mpsc::UnboundedReceiver<Opaque>,
         recorder: &Recorder,
     ) -> Self {
         Self {
@@ -92,11 +91,6 @@ impl Process {
         &self.inner.incarnation.process
     }
 
-    /// Returns the identity with which this incarnation of the process holds leases.
-    pub(crate) fn identity(&self) -> String {
-        self.inner.incarnation.identity()
-    }
-
     /// Returns the number of incarnations of the process before this one.
     #[must_use]
     pub fn incarnation(&self) -> u32 {
@@ -113,7 +107,7 @@ impl Process {
         Client::new(self.inner.link.clone(), "default")
     }
 
-    /// Returns the builder of a factory whose handlers, reads and caches are checked.
+    /// Returns the builder of a factory whose calls of handlers are in the trace.
     ///
     /// Handlers get a middleware outside of all others. Options set on the builder afterwards with
     /// [`FactoryBuilder::default_options`] replace it: give them [`observed`](Self::observed) instead. A start waits
@@ -127,7 +121,7 @@ impl Process {
             .sync_timeout(SYNC_TIMEOUT)
     }
 
-    /// Returns handler options with middleware that reports calls to the checkers.
+    /// Returns handler options with middleware that reports calls to the trace.
     ///
     /// ```
     /// use lariat::controller::{ControllerOptions, HandlerOptions};
@@ -149,12 +143,14 @@ impl Process {
         })
     }
 
-    /// Compares the caches and queues of a factory with the cluster at rest.
+    /// Registers a factory whose caches and queues are sampled during the run.
+    ///
+    /// The samples are for the checkers of Lariat's own simulation; other runs need none.
     pub fn inspect(&self, factory: &SharedControllerFactory) {
         self.inner.factories.lock().push(factory.clone());
     }
 
-    /// Runs a factory until the program is asked to end; it is inspected too.
+    /// Runs a factory until the program is asked to end; it is registered too.
     ///
     /// It has `workers` workers; see [`inspect`](Self::inspect).
     ///
@@ -180,9 +176,7 @@ impl Process {
         }
     }
 
-    /// Registers an operator and its factory for the checks at rest.
-    ///
-    /// The sizes of the operator's tables are checked too; for the factory see [`inspect`](Self::inspect).
+    /// Registers an operator and its factory; see [`inspect`](Self::inspect).
     pub fn inspect_operator(&self, operator: &Operator) {
         self.inspect(operator.factory());
         self.inner.operators.lock().push(operator.clone());
@@ -239,7 +233,7 @@ impl Process {
         self.inner.recorder.say(text.to_string());
     }
 
-    /// Reports a read of a cache, which must not be older than own writes.
+    /// Adds a read of a cache to the trace.
     pub fn has_read(&self, kind: &Gvk, key: &ObjectKey, object: Option<&Arc<CachedObject>>) {
         self.inner.recorder.note(Event::Read {
             incarnation: self.inner.incarnation.clone(),
@@ -249,7 +243,7 @@ impl Process {
         });
     }
 
-    /// Reports an answered write of the process, with the version of the answer.
+    /// Adds an answered write of the process to the trace, with its version.
     pub fn has_written(&self, kind: &Gvk, key: &ObjectKey, version: &str) {
         self.inner.recorder.note(Event::Wrote {
             incarnation: self.inner.incarnation.clone(),
@@ -259,7 +253,7 @@ impl Process {
         });
     }
 
-    /// Reports that a deletion was answered, and the object with the uid is gone.
+    /// Adds an answered deletion of the object with the uid to the trace.
     pub fn has_deleted(&self, kind: &Gvk, key: &ObjectKey, uid: &str) {
         self.inner.recorder.note(Event::Wrote {
             incarnation: self.inner.incarnation.clone(),
@@ -269,7 +263,7 @@ impl Process {
         });
     }
 
-    /// Selects objects of a kind as [`Informer::select`], and reports it to the checkers.
+    /// Selects objects of a kind as [`Informer::select`], and notes it in the trace.
     pub fn select(&self, informer: &Informer, selection: Selection) {
         self.inner.recorder.note(Event::Selected {
             incarnation: self.inner.incarnation.clone(),
@@ -280,7 +274,7 @@ impl Process {
         informer.select(selection);
     }
 
-    /// Checks the changes that a cache publishes, until the subscription is dropped.
+    /// Adds published changes of a cache to the trace, until the subscription drops.
     pub fn subscribe(&self, informer: &Informer) -> Subscription {
         let number = self.inner.subscribers.fetch_add(1, Ordering::Relaxed);
         let listener = Listener {
@@ -327,8 +321,8 @@ impl Process {
         self.inner.faults_ended.load(Ordering::Relaxed)
     }
 
-    /// Reports an action of the program to the checkers of operators.
-    pub(crate) fn did(&self, action: OperatorAction) {
+    /// Reports an action of the program.
+    pub(crate) fn did(&self, action: Opaque) {
         self.inner.recorder.note(Event::Did {
             incarnation: self.inner.incarnation.clone(),
             action,
@@ -340,7 +334,7 @@ impl Process {
     }
 
     /// Waits for the next thing the plan asks of the program.
-    pub(crate) async fn command(&self) -> Option<Command> {
+    pub(crate) async fn command(&self) -> Option<Opaque> {
         self.inner.commands.lock().await.recv().await
     }
 

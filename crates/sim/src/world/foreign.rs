@@ -16,7 +16,7 @@ use crate::objects::Objects;
 use crate::plan::Change;
 
 /// The label that changes of objects move, and that selections may look at.
-pub(crate) const LABEL: &str = "app";
+pub const LABEL: &str = "app";
 
 /// A client that nothing goes wrong with.
 pub(super) struct Foreign {

@@ -4,5 +4,5 @@ mod actions;
 mod foreign;
 mod world;
 
-pub(crate) use foreign::LABEL;
+pub use foreign::LABEL;
 pub(crate) use world::World;

@@ -1,5 +1,5 @@
 //! Runs the simulation that tests Lariat over many seeds.
 
 fn main() -> std::process::ExitCode {
-    lariat_sim::runner::main()
+    lariat_simulation::main()
 }

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lariat_core::{Gvk, ObjectKey};
+use lariat_sim::internals::{Event, HandlerId, IncarnationId, Moment, Rest};
 
 use super::wanted::wanted;
-use super::{Check, Findings, Rest};
-use crate::actors::{HandlerId, IncarnationId};
-use crate::event::{Event, Moment};
+use super::{Check, Findings};
 use crate::oracle::Oracle;
 
 // Without the handler: a worker calls the handlers of a key one after another, so calls of two handlers must not

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use super::check::{Check, Rest};
+use lariat_sim::internals::{Event, Moment, Rest};
+
+use super::check::Check;
 use super::{
     calls, due, fairness, idle, lanes, lifecycle, memory, operator, outage, own_writes, quiet,
     relists, replicas, requests, states,
 };
-use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
 use crate::setup::Setup;
 

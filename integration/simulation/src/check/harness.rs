@@ -9,12 +9,11 @@ use kube::api::{Api, DeleteParams, ObjectMeta, PostParams};
 use lariat_cache::CachedObject;
 use lariat_cluster::{Cluster, Commit, Commits, Snapshot, StoredObject};
 use lariat_core::{Cause, Causes, Gvk, ObjectKey, RawObject};
+use lariat_sim::internals::{
+    Activity, ActivityKind, Event, HandlerId, IncarnationId, Moment, Next, Observed, Sample,
+};
 
 use super::{Check, Findings};
-use crate::activity::{Activity, ActivityKind, Sample};
-use crate::actors::{HandlerId, IncarnationId};
-use crate::event::{Event, Moment, Next};
-use crate::observed::Observed;
 use crate::oracle::Oracle;
 
 /// A checker with an oracle, and its findings.

@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lariat_core::Gvk;
+use lariat_sim::internals::{Activity, ActivityKind, Event, IncarnationId, Moment, Sample};
 
 use super::{Check, Findings};
-use crate::activity::{Activity, ActivityKind, Sample};
-use crate::actors::IncarnationId;
-use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
 
 /// A key that is due and a worker that is free do not both wait: different keys of a kind run in parallel, as many as

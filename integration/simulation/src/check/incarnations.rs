@@ -5,10 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_core::{Gvk, ObjectKey};
-
-use crate::activity::{Activity, ActivityKind};
-use crate::actors::IncarnationId;
-use crate::event::{Event, Moment};
+use lariat_sim::internals::{Activity, ActivityKind, Event, IncarnationId, Moment};
 
 /// The incarnations of processes that report what they do.
 #[derive(Default)]

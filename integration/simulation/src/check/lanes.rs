@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use lariat_core::{Cause, Causes, ObjectKey};
+use lariat_sim::internals::{Event, HandlerId, Moment, Next};
 
 use super::{Check, Findings};
-use crate::actors::HandlerId;
-use crate::event::{Event, Moment, Next};
 use crate::oracle::Oracle;
 
 /// After a failure only the handlers that failed are called again.

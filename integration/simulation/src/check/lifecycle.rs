@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use lariat_core::{Gvk, ObjectKey};
+use lariat_sim::internals::{
+    Activity, ActivityKind, Event, HandlerId, IncarnationId, Moment, Next,
+};
 
 use super::incarnations::Incarnations;
 use super::{Check, Findings};
-use crate::activity::{Activity, ActivityKind};
-use crate::actors::{HandlerId, IncarnationId};
-use crate::event::{Event, Moment, Next};
 use crate::oracle::Oracle;
 
 /// No handler is called before its kind's cache was filled since the start.

@@ -1,8 +1,9 @@
 //! Everything that remembers keeps to its bound.
 
 use lariat_core::{Gvk, TableSize};
+use lariat_sim::internals::Rest;
 
-use super::{Check, Findings, Rest};
+use super::{Check, Findings};
 use crate::oracle::Oracle;
 
 /// Tables of factories and operators keep to their bounds.

@@ -26,5 +26,5 @@ mod requests;
 mod states;
 mod wanted;
 
-pub(crate) use check::{Check, Findings, Rest};
+pub(crate) use check::{Check, Findings};
 pub(crate) use checks::Checks;

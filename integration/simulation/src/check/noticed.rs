@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use lariat_sim::internals::{Activity, ActivityKind, Event, IncarnationId, Moment};
+
 use super::incarnations::Incarnations;
-use crate::activity::{Activity, ActivityKind};
-use crate::actors::IncarnationId;
-use crate::event::{Event, Moment};
 use crate::oracle::{NOTICED, Oracle};
 
 /// The incarnations that have had the time to notice the last restored backup.

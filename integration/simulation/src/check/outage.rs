@@ -6,12 +6,10 @@ use std::time::Duration;
 
 use lariat_cluster::Commit;
 use lariat_core::Gvk;
+use lariat_sim::internals::{Activity, ActivityKind, Event, IncarnationId, Moment, Sample, WINDOW};
 
 use super::incarnations::Incarnations;
 use super::{Check, Findings};
-use crate::activity::{Activity, ActivityKind, Sample};
-use crate::actors::IncarnationId;
-use crate::event::{Event, Moment, WINDOW};
 use crate::oracle::Oracle;
 
 /// A kind that no fault has concerned stays filled and up to date.

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use lariat_core::{Gvk, ObjectKey};
+use lariat_sim::internals::{Event, IncarnationId, Moment};
 
 use super::noticed::Noticed;
 use super::states::{Channel, Observation, since};
 use super::wanted::Selections;
 use super::{Check, Findings};
-use crate::actors::IncarnationId;
-use crate::event::{Event, Moment};
 use crate::oracle::{Oracle, Past};
 
 /// A process never reads a state older than its own write that was answered.
@@ -118,11 +117,10 @@ mod tests {
     use std::time::Duration;
 
     use lariat_cluster::Commit;
+    use lariat_sim::internals::{ActivityKind, Written};
 
     use super::*;
-    use crate::activity::ActivityKind;
     use crate::check::harness::{CheckHarness, Server, incarnation, key, kind};
-    use crate::event::Written;
 
     /// A process that has seen a deletion, but not yet that it was undone.
     ///

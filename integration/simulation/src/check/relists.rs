@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 
 use lariat_core::Gvk;
+use lariat_sim::internals::{ActivityKind, Event, IncarnationId, Moment, Rest};
 
 use super::incarnations::Incarnations;
 use super::requests::resource_of_list;
-use super::{Check, Findings, Rest};
-use crate::activity::ActivityKind;
-use crate::actors::IncarnationId;
-use crate::event::{Event, Moment};
+use super::{Check, Findings};
 use crate::oracle::Oracle;
 
 /// A kind that is to be listed again is.

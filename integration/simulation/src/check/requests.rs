@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Check, Findings, Rest};
-use crate::activity::ActivityKind;
-use crate::event::{Event, Moment};
+use lariat_sim::internals::{ActivityKind, Event, Moment, Rest};
+
+use super::{Check, Findings};
 use crate::oracle::Oracle;
 
 /// The purpose of a request.

@@ -5,10 +5,7 @@ use std::collections::BTreeMap;
 use lariat_cache::Selection;
 use lariat_cluster::StoredObject;
 use lariat_core::{Gvk, ObjectKey};
-
-use super::Rest;
-use crate::actors::IncarnationId;
-use crate::event::Event;
+use lariat_sim::internals::{Event, IncarnationId, Rest};
 
 /// The present selection of a kind's informer.
 pub(super) struct Wanted(Option<Selection>);

@@ -1,7 +1,8 @@
 //! Classes of faults.
 
+use lariat_sim::internals::{FaultKind, MetFault, ProcessFault};
+
 use super::ProcessState;
-use crate::plan::{FaultKind, ProcessFault};
 
 /// Faults, in groups that look the same to a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +48,14 @@ impl FaultClass {
     ];
 
     /// Returns the group of a fault; none if it does nothing to a process by itself.
-    pub(crate) fn of(fault: FaultKind) -> Option<Self> {
+    pub(crate) fn of(fault: MetFault) -> Option<Self> {
+        match fault {
+            MetFault::Cluster(fault) => Self::of_cluster_fault(fault),
+            MetFault::Process(fault) => Some(Self::of_process_fault(fault)),
+        }
+    }
+
+    fn of_cluster_fault(fault: FaultKind) -> Option<Self> {
         Some(match fault {
             FaultKind::CutWatches | FaultKind::EndWatches | FaultKind::CutWatchAfter(_) => {
                 Self::WatchEnds
@@ -76,7 +84,7 @@ impl FaultClass {
         })
     }
 
-    pub(crate) fn of_process_fault(process_fault: ProcessFault) -> Self {
+    fn of_process_fault(process_fault: ProcessFault) -> Self {
         match process_fault {
             ProcessFault::Kill(_) => Self::Kill,
             ProcessFault::Restart(_) => Self::Restart,

@@ -14,7 +14,7 @@ pub(crate) use state::{ProcessState, ProcessStates};
 
 /// The number of times that each fault met each state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Coverage([[u64; ProcessState::ALL.len()]; FaultClass::ALL.len()]);
+pub struct Coverage([[u64; ProcessState::ALL.len()]; FaultClass::ALL.len()]);
 
 impl Coverage {
     /// Counts a fault that a process met in some states.

@@ -2,6 +2,7 @@
 
 use lariat_cache::{KindStatus, Phase};
 use lariat_controller::ControllerStatus;
+use lariat_sim::internals::LiveProcess;
 
 /// A state of a process; it may be in several at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,8 +73,18 @@ impl ProcessStates {
         self.0 |= u16::from(is) << state as u16;
     }
 
+    /// Returns the states of a process.
+    pub(crate) fn of(process: &LiveProcess) -> Self {
+        let mut states = Self::default();
+        states.set(ProcessState::Paused, process.is_paused);
+        states.set(ProcessState::Restarted, process.is_restarted);
+        states.set(ProcessState::Stopping, process.is_stopping);
+        states.set(ProcessState::Writing, process.is_writing);
+        states.with(&process.caches, &process.controllers)
+    }
+
     /// Adds the states of the caches and controllers of a process.
-    pub(crate) fn of(mut self, caches: &[KindStatus], controllers: &[ControllerStatus]) -> Self {
+    fn with(mut self, caches: &[KindStatus], controllers: &[ControllerStatus]) -> Self {
         let is_loading = |cache: &KindStatus| matches!(cache.phase, Phase::Listing { .. });
         let is_again = |cache: &&KindStatus| is_loading(cache) || cache.interrupted.is_some();
         let mut filled = caches.iter().filter(|cache| cache.loads > 0);

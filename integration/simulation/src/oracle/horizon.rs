@@ -4,11 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use lariat_cluster::Commit;
+use lariat_sim::internals::{CacheProgress, Event, IncarnationId, Moment};
 
 use super::kind::{Kind, name_of};
-use crate::activity::CacheProgress;
-use crate::actors::IncarnationId;
-use crate::event::{Event, Moment};
 
 /// The times up to which caches of living processes are known to be complete.
 ///

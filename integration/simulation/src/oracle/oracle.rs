@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use lariat_cluster::{Commit, StoredObject};
 use lariat_core::{Gvk, ObjectKey};
+use lariat_sim::internals::{Event, Moment, Written};
 
 use super::horizon::Horizon;
 use super::kind::{Kind, kind_of, name_of};
-use crate::event::{Event, Moment, Written};
 
 /// All states of the server.
 ///

@@ -3,11 +3,10 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use lariat_cluster::{Cluster, Commits};
+use lariat_sim::internals::{CacheProgress, IncarnationId};
 use serde_json::json;
 
 use super::*;
-use crate::activity::CacheProgress;
-use crate::actors::IncarnationId;
 
 fn incarnation() -> IncarnationId {
     IncarnationId {

@@ -1,8 +1,9 @@
 use std::time::Duration;
 
-use super::{FaultKind, PlanStep, StepAction};
-use crate::chaos::Chaos;
-use crate::plan::{PlanBounds, generate};
+use lariat_sim::Chaos;
+use lariat_sim::internals::{FaultKind, PlanBounds, PlanStep, StepAction};
+
+use super::generate;
 
 fn plan(seed: u64) -> Vec<PlanStep> {
     let bounds = PlanBounds {
@@ -10,9 +11,13 @@ fn plan(seed: u64) -> Vec<PlanStep> {
         kinds: 3,
         custom_from: 2,
         names: 12,
-        commands: true,
     };
-    generate(seed, &Chaos::default(), bounds)
+    generate(
+        seed,
+        &Chaos::default(),
+        bounds,
+        &["ConfigMap", "Secret", "Widget"],
+    )
 }
 
 #[test]
@@ -22,30 +27,6 @@ fn a_seed_makes_one_plan_in_the_order_of_time() {
         assert_eq!(steps, plan(seed), "seed {seed}");
         assert!(steps.is_sorted_by_key(|step| step.at), "seed {seed}");
     }
-}
-
-/// Things happen as often in a long run as in a short one, unless it is a soak.
-#[test]
-fn the_pace_of_a_plan_is_that_of_its_chaos() {
-    let bounds = PlanBounds {
-        processes: 1,
-        kinds: 1,
-        custom_from: 1,
-        names: 12,
-        commands: false,
-    };
-    let minutes = |minutes: u64| Chaos::default().duration(Duration::from_secs(minutes * 60));
-    let slow = |chaos| Chaos { pace: 10, ..chaos };
-    let steps = |chaos: &Chaos| {
-        let seeds = 0..20;
-        seeds
-            .map(|seed| generate(seed, chaos, bounds).len())
-            .sum::<usize>()
-    };
-    let (short, long) = (steps(&minutes(2)), steps(&minutes(20)));
-    assert!((8 * short..12 * short).contains(&long), "{short}, {long}");
-    let soak = steps(&slow(minutes(20)));
-    assert!(soak < long / 3, "{long}, {soak}");
 }
 
 /// Returns when resources are not served, for each process and kind.

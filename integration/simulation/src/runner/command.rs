@@ -5,16 +5,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
+use lariat_sim::internals::{ChaosExt, SimulationExt};
+use lariat_sim::{Chaos, Failure, Report, Simulation, Trace};
 use parking_lot::Mutex;
 
 use super::options::Options;
 use super::paint::paint;
-use crate::chaos::Chaos;
 use crate::coverage::Coverage;
-use crate::failure::Failure;
-use crate::report::Report;
-use crate::simulation::Simulation;
-use crate::trace::Trace;
+use crate::trial::{Trial, of_lariat, of_replicas};
 
 /// From how many seeds on everything must have met everything.
 // With fewer seeds a rare combination may be missing by chance.
@@ -108,28 +106,32 @@ impl<'a> Runner<'a> {
     }
 
     fn one(&self, seed: u64) {
-        let simulation = self.simulation(seed);
+        let Trial {
+            simulation,
+            coverage,
+        } = self.trial(seed);
+        let result = simulation.clone().shrinks(false).run();
+        self.totals.lock().coverage += &coverage.lock();
         // Shrinking takes up to a minute, so `failed` does it for the first failures only.
-        match simulation.clone().shrinks(false).run() {
+        match result {
             Ok(report) => self.held(&report),
             Err(failure) => self.failed(&simulation, failure),
         }
     }
 
-    fn simulation(&self, seed: u64) -> Simulation {
-        if self.options.replicas {
-            return Simulation::of_replicas(seed).logs(self.options.logs);
+    fn trial(&self, seed: u64) -> Trial {
+        let mut trial = if self.options.replicas {
+            of_replicas(seed)
+        } else {
+            of_lariat(seed)
+        };
+        trial.simulation = trial.simulation.logs(self.options.logs);
+        if self.options.soaks && !self.options.replicas {
+            let chaos = Chaos::default().pace(SOAK_PACE);
+            let chaos = chaos.duration(self.options.lasts);
+            trial.simulation = trial.simulation.chaos(chaos).filled(self.options.objects);
         }
-        let mut simulation = Simulation::of_lariat(seed).logs(self.options.logs);
-        if self.options.soaks {
-            let chaos = Chaos {
-                pace: SOAK_PACE,
-                ..Chaos::default()
-            };
-            simulation = simulation.chaos(chaos.duration(self.options.lasts));
-            simulation.scenario.filled = self.options.objects;
-        }
-        simulation
+        trial
     }
 
     fn held(&self, report: &Report) {
@@ -140,7 +142,6 @@ impl<'a> Runner<'a> {
         totals.commits += report.commits();
         totals.steps += report.steps() as u64;
         totals.virtual_seconds += report.lasted().as_secs();
-        totals.coverage += &report.coverage;
         if self.options.trace {
             show(report.trace());
         }
@@ -150,7 +151,6 @@ impl<'a> Runner<'a> {
         let is_shown = {
             let mut totals = self.totals.lock();
             totals.runs += 1;
-            totals.coverage += &failure.coverage;
             totals.failed.push(failure.seed());
             totals.failed.len() <= SHOWN
         };
@@ -159,7 +159,8 @@ impl<'a> Runner<'a> {
         }
         // Without the lock, so that other threads go on with their seeds.
         let failure = if is_shown && self.options.shrinks {
-            simulation.shrink(failure)
+            // Runs again, and reduces the plan if it fails as before.
+            simulation.run().err().unwrap_or(failure)
         } else {
             failure
         };

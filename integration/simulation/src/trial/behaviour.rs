@@ -6,14 +6,13 @@ use std::time::Duration;
 use lariat_cache::View;
 use lariat_controller::{Context, HandlerError, HandlerResult, Outcome};
 use lariat_core::{Gvk, ObjectKey};
+use lariat_sim::Process;
+use lariat_sim::internals::{ActivityKind, PLANNED, ProcessExt};
 use tokio::time;
 
 use super::dice::Dice;
 use super::own::Target;
-use crate::activity::ActivityKind;
-use crate::panics::PLANNED;
 use crate::plan::OwnWrite;
-use crate::process::Process;
 
 /// The behaviour of all handlers of an incarnation.
 pub(super) struct Behaviour {

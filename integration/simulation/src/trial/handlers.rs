@@ -10,6 +10,8 @@ use lariat_controller::{
     SharedControllerFactory,
 };
 use lariat_core::{LabelSelector, ObjectKey};
+use lariat_sim::Process;
+use lariat_sim::internals::{ActivityKind, ProcessExt};
 use tokio::task::JoinSet;
 use tokio::time;
 
@@ -19,9 +21,7 @@ use super::kinds::kinds;
 use super::loads;
 use super::own::{Reader, Target};
 use super::setup::Setup;
-use crate::activity::ActivityKind;
 use crate::plan::{Command, NAMES, OwnWrite, Verb};
-use crate::process::Process;
 
 /// The longest delay of a write that a plan asks for, in milliseconds.
 const LATEST: u32 = 2_000;

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use lariat_cache::{CachedObject, Informer, Query};
 use lariat_core::ObjectKey;
-
-use crate::activity::ActivityKind;
-use crate::process::Process;
+use lariat_sim::Process;
+use lariat_sim::internals::{ActivityKind, ProcessExt};
 
 /// Asks for a list of a kind, which the checkers expect if the cache is read now.
 ///

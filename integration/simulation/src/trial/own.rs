@@ -11,14 +11,14 @@ use kube::{Client, Error};
 use lariat_cache::{Phase, Store};
 use lariat_controller::{HandlerError, SharedControllerFactory};
 use lariat_core::{Gvk, ObjectKey};
+use lariat_sim::Process;
+use lariat_sim::internals::LABEL;
 use serde_json::json;
 use tokio::time;
 
 use super::dice::{Dice, gvk};
 use super::kinds::{PLURALS, kinds};
 use crate::plan::OwnWrite;
-use crate::process::Process;
-use crate::world::LABEL;
 
 /// One object of a kind, as a client of the program writes it.
 pub(super) struct Target<'a> {

@@ -6,19 +6,16 @@ use lariat_cache::{InitialList, KindOptions, MissingKind, Storage};
 use lariat_controller::{
     ControllerOptions, FactoryPhase, HandlerOptions, SharedControllerFactory, StopError,
 };
+use lariat_sim::internals::{ActivityKind, ProcessExt};
+use lariat_sim::{Chaos, Objects, Process, Simulation};
 use serde_json::json;
 use tokio::time;
 
 use super::handlers::TrialHandlers;
 use super::kinds::{PLURALS, kinds};
 use super::setup::{Failed, Setup};
-use super::{operator, replicas};
-use crate::activity::ActivityKind;
-use crate::chaos::Chaos;
-use crate::objects::Objects;
-use crate::plan::Verb;
-use crate::process::Process;
-use crate::simulation::Simulation;
+use super::{operator, planned};
+use crate::plan::{Command, Verb};
 
 /// The objects of the first kind before the start of a crowded trial.
 const CROWD: u16 = 60;
@@ -40,20 +37,6 @@ const GRACE: Duration = Duration::from_secs(30);
 
 /// The time a start waits for the caches.
 const SYNC_TIMEOUT: Duration = Duration::from_secs(100);
-
-impl Simulation {
-    /// Creates the simulation that tests Lariat.
-    ///
-    /// Its handlers come and go, misbehave, write and read.
-    pub fn of_lariat(seed: u64) -> Self {
-        simulation(seed)
-    }
-
-    /// Creates a simulation of replicas with a leader or with sharded keys.
-    pub fn of_replicas(seed: u64) -> Self {
-        replicas::simulation(seed)
-    }
-}
 
 /// Creates the simulation that tests Lariat: every third seed has an operator.
 pub(super) fn simulation(seed: u64) -> Simulation {
@@ -79,8 +62,9 @@ pub(super) fn simulation(seed: u64) -> Simulation {
     setup.lists = options.u8(..3) == 0;
     setup.is_crowded = fastrand::Rng::with_seed(seed ^ 0x6372_6f77).u8(..8) == 0;
     let crowd = if setup.is_crowded { CROWD } else { 0 };
+    let kinds = [&config_maps, &secrets, &widgets].map(|kind| kind.kind().to_owned());
     let config_maps = Objects::new(config_maps, PLURALS[0]).content(data);
-    let mut simulation = Simulation::new(seed)
+    let mut simulation = planned(seed, kinds)
         .objects(config_maps.initial(crowd))
         .objects(Objects::new(secrets, PLURALS[1]).content(secret))
         .objects(
@@ -89,7 +73,6 @@ pub(super) fn simulation(seed: u64) -> Simulation {
                 .custom(schema),
         )
         .chaos(Chaos::default().duration(Duration::from_secs(random.u64(10..60))));
-    simulation.scenario.commands = true;
     let replicas = if random.u8(..4) == 0 { 2 } else { 1 };
     for replica in 0..replicas {
         simulation = simulation.program(&format!("operator-{replica}"), move |process| {
@@ -130,7 +113,7 @@ pub(super) async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
         let command = tokio::select! {
             biased;
             () = process.terminated() => break,
-            command = process.command() => command,
+            command = Command::next(&process) => command,
             () = time::sleep(Duration::from_secs(5)) => {
                 // One that was stopped, or could not be started, starts once everything is in order.
                 if !runs && process.faults_ended() {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lariat_core::{Gvk, ObjectKey};
+use lariat_sim::internals::{HandlerId, IncarnationId};
 
 use super::promise::{CLOCKS, DueReason};
-use crate::actors::{HandlerId, IncarnationId};
 
 /// The times at which delayed keys come due for all handlers, until one is called.
 ///

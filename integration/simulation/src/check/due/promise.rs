@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use lariat_core::ObjectKey;
-
-use crate::actors::HandlerId;
-use crate::event::Next;
+use lariat_sim::internals::{HandlerId, Next};
 
 /// The largest difference between the clock of a runtime and that of the run.
 ///

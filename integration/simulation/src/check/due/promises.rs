@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_core::{Gvk, ObjectKey};
+use lariat_sim::internals::{
+    Activity, ActivityKind, Event, HandlerId, IncarnationId, Moment, Next, Rest, Sample,
+};
 
 use super::delays::{Delay, DelayedKey, Delays};
 use super::promise::{DueReason, Promise};
-use crate::activity::{Activity, ActivityKind, Sample};
-use crate::actors::{HandlerId, IncarnationId};
 use crate::check::incarnations::Incarnations;
-use crate::check::{Check, Findings, Rest};
-use crate::event::{Event, Moment, Next};
+use crate::check::{Check, Findings};
 use crate::oracle::Oracle;
 
 /// Every call that was asked for comes, in time.

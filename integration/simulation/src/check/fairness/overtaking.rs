@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use lariat_cache::Change;
 use lariat_core::{Cause, Causes, Gvk, ObjectKey, ResourceVersion};
+use lariat_sim::internals::{
+    Activity, ActivityKind, Event, HandlerId, IncarnationId, Moment, number_of,
+};
 
-use crate::activity::{Activity, ActivityKind};
-use crate::actors::{HandlerId, IncarnationId};
 use crate::check::incarnations::Incarnations;
 use crate::check::{Check, Findings};
-use crate::event::{Event, Moment};
-use crate::observed::number_of;
 use crate::oracle::{Oracle, Past};
 
 /// Fresh changes overtake low-priority keys, which are not starved.

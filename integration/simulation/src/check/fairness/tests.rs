@@ -1,11 +1,9 @@
 use lariat_cache::CachedObject;
 use lariat_core::RawObject;
+use lariat_sim::internals::{Next, Sample, Subscriber};
 
 use super::*;
-use crate::activity::Sample;
-use crate::actors::Subscriber;
 use crate::check::harness::{CheckHarness, Server, incarnation, kind, sample};
-use crate::event::Next;
 
 fn harness(limit: Option<usize>) -> CheckHarness<Overtaking> {
     begun(CheckHarness::of(Overtaking::default()), 0, limit)

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use lariat_cluster::{Commit, StoredObject};
 use lariat_core::ObjectKey;
+use lariat_sim::internals::{Event, Moment};
 use serde_json::Value;
 
 use crate::check::{Check, Findings};
-use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
 use crate::shop::{self, OPERATOR, OWNER_UID};
 

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use lariat_cluster::{Commit, StoredObject};
 use lariat_core::ObjectKey;
+use lariat_sim::internals::{Event, Moment};
 
 use super::SHOPS;
 use crate::check::{Check, Findings};
-use crate::event::{Event, Moment};
 use crate::operator_action::OperatorAction;
 use crate::oracle::{Oracle, SWEEP};
 use crate::shop;
@@ -75,7 +75,10 @@ impl Check for Cleanups {
             Event::Did {
                 incarnation,
                 action,
-            } => self.did(&incarnation.process, action, oracle, moment),
+            } => match action.get() {
+                Some(action) => self.did(&incarnation.process, action, oracle, moment),
+                None => Vec::new(),
+            },
             _ => Vec::new(),
         }
     }

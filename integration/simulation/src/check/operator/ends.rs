@@ -4,11 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lariat_cluster::Commit;
 use lariat_core::ObjectKey;
+use lariat_sim::internals::{Event, IncarnationId, Moment};
 
 use super::SHOPS;
-use crate::actors::IncarnationId;
 use crate::check::{Check, Findings};
-use crate::event::{Event, Moment};
 use crate::operator_action::OperatorAction;
 use crate::oracle::Oracle;
 use crate::shop;
@@ -50,8 +49,12 @@ impl Check for Ends {
             }
             Event::Did {
                 incarnation,
-                action: OperatorAction::Ended { key, uid },
-            } => return self.ended(oracle, incarnation, key, uid),
+                action,
+            } => {
+                if let Some(OperatorAction::Ended { key, uid }) = action.get() {
+                    return self.ended(oracle, incarnation, key, uid);
+                }
+            }
             _ => {}
         }
         Vec::new()

@@ -11,13 +11,11 @@ use kube::core::GroupVersionKind;
 use lariat_cache::CachedObject;
 use lariat_cluster::{Cluster, Commits, Snapshot};
 use lariat_core::{Causes, Gvk, ObjectKey, RawObject};
+use lariat_sim::Objects;
+use lariat_sim::internals::{Event, HandlerId, IncarnationId, Moment, ObjectsExt, Observed, Rest};
 use serde_json::{Value, json};
 
-use crate::actors::{HandlerId, IncarnationId};
-use crate::check::{Check, Findings, Rest};
-use crate::event::{Event, Moment};
-use crate::objects::Objects;
-use crate::observed::Observed;
+use crate::check::{Check, Findings};
 use crate::operator_action::OperatorAction;
 use crate::oracle::Oracle;
 use crate::shop;
@@ -47,7 +45,9 @@ impl OperatorHarness {
         let cluster = Cluster::builder().start().await.unwrap();
         // The tests need no schema of shops: all fields are kept.
         let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-        let crd = Objects::new(shop::gvk(), "shops").custom(schema).crd(0);
+        let crd = Objects::new(shop::gvk(), "shops")
+            .custom(schema)
+            .usual_crd();
         let gvk = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
         let crds = Api::<DynamicObject>::all_with(cluster.client(), &ApiResource::from_gvk(&gvk));
         let crd = serde_json::from_value(crd).unwrap();
@@ -104,7 +104,7 @@ impl OperatorHarness {
         let incarnation = incarnation();
         self.note(&Event::Did {
             incarnation,
-            action,
+            action: action.carried(),
         });
     }
 
@@ -135,7 +135,7 @@ impl OperatorHarness {
         self.as_process(process, |harness| {
             harness.note(&Event::Did {
                 incarnation,
-                action,
+                action: action.carried(),
             });
         });
     }

@@ -17,8 +17,9 @@ mod touched;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use lariat_sim::internals::Event;
+
 use super::Check;
-use crate::event::Event;
 use crate::operator_action::OperatorAction;
 
 /// The stored resource of shops.
@@ -51,8 +52,9 @@ impl Operators {
     fn saw(&mut self, event: &Event) {
         if let Event::Did {
             incarnation,
-            action: OperatorAction::Operates { fetches, .. },
+            action,
         } = event
+            && let Some(OperatorAction::Operates { fetches, .. }) = action.get()
         {
             self.fetches
                 .insert(Arc::clone(&incarnation.process), *fetches);

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use lariat_cluster::{Commit, StoredObject};
 use lariat_core::{Gvk, ObjectKey};
+use lariat_sim::internals::{Event, Moment};
 
 use super::Operators;
 use super::children::{is_child, is_labelled};
 use crate::check::{Check, Findings};
-use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
 use crate::shop::{self, OWNER_UID};
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_cluster::Commit;
+use lariat_sim::internals::{Event, Moment, Rest};
 
 use super::Operators;
 use super::settled::is_blocked;
 use super::touched::Touched;
-use crate::check::{Check, Findings, Rest};
-use crate::event::{Event, Moment};
+use crate::check::{Check, Findings};
 use crate::oracle::Oracle;
 use crate::shop;
 

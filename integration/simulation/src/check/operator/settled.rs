@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use lariat_cluster::StoredObject;
 use lariat_core::{Gvk, ObjectKey};
+use lariat_sim::internals::{Event, Moment, Rest};
 use serde_json::Value;
 
 use super::Operators;
 use super::children::is_child;
-use crate::check::{Check, Findings, Rest};
-use crate::event::{Event, Moment};
+use crate::check::{Check, Findings};
 use crate::oracle::Oracle;
 use crate::shop::{self, OWNER_UID, READY};
 

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use lariat_cluster::{Commit, StoredObject};
+use lariat_sim::internals::{Event, Moment};
 use serde_json::Value;
 
 use super::SHOPS;
 use crate::check::{Check, Findings};
-use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
 use crate::shop;
 

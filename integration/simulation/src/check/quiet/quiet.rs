@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use lariat_cache::Phase;
 use lariat_controller::{CallOutcome, ControllerStatus, HandlerStatus};
 use lariat_core::{Gvk, ObjectKey};
+use lariat_sim::internals::{
+    Activity, ActivityKind, Event, HandlerId, Moment, Next, Rest, Subscriber,
+};
 
-use crate::activity::{Activity, ActivityKind};
-use crate::actors::{HandlerId, Subscriber};
 use crate::check::incarnations::Incarnations;
-use crate::check::{Check, Findings, Rest};
-use crate::event::{Event, Moment, Next};
+use crate::check::{Check, Findings};
 use crate::oracle::Oracle;
 
 /// At rest no key is left in a queue, and no handler waits.

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use lariat_cluster::StoredObject;
 use lariat_core::{Gvk, ObjectKey};
+use lariat_sim::internals::{
+    Event, HandlerId, IncarnationId, LeaseReport, Moment, Observed, ReportPhase,
+};
 
-use crate::actors::{HandlerId, IncarnationId};
 use crate::check::{Check, Findings};
-use crate::event::{Event, Moment};
-use crate::lease_report::{LeaseReport, LeaseScope, ReportPhase};
-use crate::observed::Observed;
+use crate::lease_scope::LeaseScope;
 use crate::oracle::Oracle;
 use crate::setup::{Setup, kinds};
 
@@ -54,7 +54,7 @@ impl HolderSawLast {
                 let holders: Vec<&IncarnationId> = report
                     .members
                     .iter()
-                    .filter(|member| member.holds(place))
+                    .filter(|member| place.is_held_by(member))
                     .map(|member| &member.incarnation)
                     .collect();
                 match holders.as_slice() {

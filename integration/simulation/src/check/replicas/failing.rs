@@ -1,6 +1,8 @@
 //! Keys that count as failing.
 
-use crate::check::{Check, Findings, Rest};
+use lariat_sim::internals::Rest;
+
+use crate::check::{Check, Findings};
 use crate::oracle::Oracle;
 
 /// At rest no handler counts keys that it fails for, wherever the keys have moved while they failed.

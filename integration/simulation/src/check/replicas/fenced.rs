@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use lariat_sim::internals::{Event, Moment};
+
 use super::terms::{ROUNDING, Terms};
 use crate::check::{Check, Findings};
-use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
 use crate::setup::Setup;
 

@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lariat_core::ObjectKey;
+use lariat_sim::internals::{Event, HandlerId, IncarnationId, Moment};
 
 use super::Places;
 use super::terms::{ROUNDING, Terms};
-use crate::actors::{HandlerId, IncarnationId};
 use crate::check::{Check, Findings};
-use crate::event::{Event, Moment};
-use crate::lease_report::LeaseScope;
+use crate::lease_scope::LeaseScope;
 use crate::oracle::Oracle;
 use crate::setup::Setup;
 

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_cluster::Commit;
+use lariat_sim::internals::{Event, LEASES, LeaseReport, Moment, ReportPhase};
 
 use crate::check::{Check, Findings};
-use crate::event::{Event, LEASES, Moment};
-use crate::lease_report::{LeaseReport, ReportPhase};
 use crate::oracle::Oracle;
 use crate::setup::Setup;
 

@@ -14,11 +14,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lariat_core::{Gvk, ObjectKey};
+use lariat_sim::internals::{HandlerId, IncarnationId, Observed};
 
 use super::Check;
-use crate::actors::{HandlerId, IncarnationId};
-use crate::lease_report::LeaseScope;
-use crate::observed::Observed;
+use crate::lease_scope::LeaseScope;
 use crate::setup::Setup;
 
 /// Returns the checkers for a setup.

@@ -8,11 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_cluster::{Commit, StoredObject};
+use lariat_sim::internals::{Activity, ActivityKind, Event, IncarnationId, LEASES, Moment};
 use serde_json::Value;
 
-use crate::activity::{Activity, ActivityKind};
-use crate::actors::IncarnationId;
-use crate::event::{Event, Moment};
 use crate::setup::Setup;
 
 /// The tolerance of deadlines: timers round up to milliseconds.
@@ -331,7 +329,7 @@ fn asked(what: &str) -> Option<Asked> {
 }
 
 fn is_lease(object: &StoredObject) -> bool {
-    object.resource() == crate::event::LEASES
+    object.resource() == LEASES
 }
 
 fn acks_of(value: &Value) -> BTreeSet<String> {

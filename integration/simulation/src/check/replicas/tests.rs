@@ -9,18 +9,17 @@ use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use lariat_cluster::{Cluster, Commit, Commits};
 use lariat_core::{Cause, Gvk, ObjectKey};
 use lariat_lease::Share;
+use lariat_sim::internals::{
+    Activity, ActivityKind, Event, HandlerId, IncarnationId, LeaseReport, Member, Moment, Next,
+    Observed, Rate, ReportPhase,
+};
 use serde_json::json;
 
 use super::{calls, fenced, holders, leases, writers};
-use crate::activity::{Activity, ActivityKind};
-use crate::actors::{HandlerId, IncarnationId};
 use crate::check::Check;
 use crate::check::harness::{key, kind, shown};
-use crate::event::{Event, Moment, Next};
-use crate::lease_report::{LeaseReport, Member, ReportPhase};
-use crate::observed::Observed;
+use crate::lease_scope::LeaseScope;
 use crate::oracle::Oracle;
-use crate::rate::Rate;
 use crate::setup::{Setup, Times, WRITER};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -442,11 +441,10 @@ async fn a_last_state_that_its_holder_has_not_handled_is_reported() {
 fn a_member_of_a_ring_holds_what_its_share_has() {
     let mut member = member("a", true);
     member.share = Some(Share::none());
-    let place =
-        crate::lease_report::LeaseScope::of_key(&Gvk::new("", "v1", "ConfigMap"), &key("x"));
-    assert!(!member.holds(place));
+    let place = LeaseScope::of_key(&Gvk::new("", "v1", "ConfigMap"), &key("x"));
+    assert!(!place.is_held_by(&member));
     member.share = Some(Share::of("a", []));
-    assert!(member.holds(place));
+    assert!(place.is_held_by(&member));
 }
 
 #[tokio::test]

@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use lariat_cluster::{Commit, StoredObject};
 use lariat_core::{Gvk, ObjectKey};
+use lariat_sim::internals::{Event, IncarnationId, Moment};
 
 use super::Places;
 use super::terms::Terms;
-use crate::actors::IncarnationId;
 use crate::check::{Check, Findings};
-use crate::event::{Event, Moment};
-use crate::lease_report::LeaseScope;
+use crate::lease_scope::LeaseScope;
 use crate::oracle::Oracle;
 use crate::setup::{Setup, WRITER};
 

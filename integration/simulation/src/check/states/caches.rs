@@ -1,11 +1,11 @@
 //! The content of caches at rest.
 
 use lariat_cache::{Metadata, Phase};
+use lariat_sim::internals::{Rest, version_of};
 
 use super::content::is_same;
 use crate::check::wanted::wanted;
-use crate::check::{Check, Findings, Rest};
-use crate::observed::version_of;
+use crate::check::{Check, Findings};
 use crate::oracle::Oracle;
 
 /// At rest a cache equals the server: it has every object, with its content.

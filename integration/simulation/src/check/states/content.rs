@@ -5,11 +5,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use lariat_cache::CachedObject;
 use lariat_cluster::StoredObject;
+use lariat_sim::internals::{Event, Moment};
 use serde_json::{Value, json};
 
 use super::observation::Observation;
 use crate::check::{Check, Findings};
-use crate::event::{Event, Moment};
 use crate::oracle::{Oracle, Past};
 
 /// Every state shown was one the server had, with the content it had.

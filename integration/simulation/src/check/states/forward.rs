@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use lariat_core::{Gvk, ObjectKey};
+use lariat_sim::internals::{Event, IncarnationId, Moment};
 
 use super::observation::{Channel, Observation, Way, since};
-use crate::actors::IncarnationId;
 use crate::check::wanted::Selections;
 use crate::check::{Check, Findings};
-use crate::event::{Event, Moment};
 use crate::oracle::{Oracle, Past};
 
 /// ProcessStates are shown in the order in which the server had them.
@@ -129,9 +128,9 @@ fn as_at(states: &[Past], version: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use lariat_core::Causes;
+    use lariat_sim::internals::CacheProgress;
 
     use super::*;
-    use crate::activity::CacheProgress;
     use crate::check::harness::{CheckHarness, Server, incarnation, kind, shown};
 
     /// Returns how much is found if a handler is shown an object or none.

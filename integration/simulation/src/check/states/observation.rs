@@ -4,11 +4,9 @@ use std::sync::Arc;
 
 use lariat_cache::Change;
 use lariat_core::{Gvk, ObjectKey};
+use lariat_sim::internals::{Event, IncarnationId, Observed};
 
-use crate::actors::IncarnationId;
 use crate::check::wanted::Held;
-use crate::event::Event;
-use crate::observed::Observed;
 use crate::oracle::Past;
 
 /// One way in which a process is shown states of a kind.

@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 
 use lariat_cache::{CachedObject, Change};
 use lariat_core::ObjectKey;
+use lariat_sim::internals::{Event, Moment, Rest, Subscriber, version_of};
 
-use crate::actors::Subscriber;
 use crate::check::wanted::wanted;
-use crate::check::{Check, Findings, Rest};
-use crate::event::{Event, Moment};
-use crate::observed::version_of;
+use crate::check::{Check, Findings};
 use crate::oracle::Oracle;
 
 /// A subscriber is given each change once.

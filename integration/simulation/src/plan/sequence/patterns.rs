@@ -1,8 +1,10 @@
 //! The steps of each pattern.
 
+use lariat_sim::internals::{Change, Fault, FaultKind, ProcessFault, StepAction};
+
 use super::Sequence;
 use super::sequence::CONTENT;
-use crate::plan::{Change, Fault, FaultKind, OwnWrite, ProcessFault, StepAction, Verb};
+use crate::plan::{OwnWrite, Verb};
 
 impl Sequence<'_> {
     pub(super) fn write_while_loading(&mut self, name: u16) {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::plan::{
-    Change, Command, Fault, FaultKind, NAMES, OwnWrite, PlanStep, StepAction, Verb, Write,
-};
+use lariat_sim::internals::{Change, Fault, FaultKind, PlanStep, StepAction, Write};
+
+use crate::plan::{Command, NAMES, OwnWrite, Verb};
 
 /// A pattern of steps that reaches a rare state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +79,8 @@ pub(crate) struct Sequence<'a> {
     pub(super) random: &'a mut fastrand::Rng,
     pub(super) place: Subject,
     pub(super) at: Duration,
+    /// The names of the kinds.
+    kinds: &'a [&'a str],
     pub(super) steps: Vec<PlanStep>,
 }
 
@@ -89,11 +91,17 @@ const METADATA: u32 = 0x13;
 pub(super) const CONTENT: u32 = 0x17;
 
 impl<'a> Sequence<'a> {
-    pub(crate) fn new(random: &'a mut fastrand::Rng, place: Subject, at: Duration) -> Self {
+    pub(crate) fn new(
+        random: &'a mut fastrand::Rng,
+        place: Subject,
+        at: Duration,
+        kinds: &'a [&'a str],
+    ) -> Self {
         Self {
             random,
             place,
             at,
+            kinds,
             steps: Vec::new(),
         }
     }
@@ -181,7 +189,7 @@ impl<'a> Sequence<'a> {
 
     pub(super) fn command(&mut self, verb: Verb, number: u32) {
         let Subject { process, kind } = self.place;
-        let what = Command { verb, kind, number };
+        let what = Command { verb, kind, number }.carried(self.kinds);
         self.push(StepAction::Command { process, what });
     }
 

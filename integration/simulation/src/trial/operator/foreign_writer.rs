@@ -8,12 +8,13 @@ use kube::api::{
 use kube::core::GroupVersionKind;
 use kube::{Client, Error};
 use lariat_core::{Gvk, ObjectKey};
+use lariat_sim::Process;
 use serde_json::json;
 use tokio::time;
 
 use super::setup::Setup;
 use crate::operator_action::OperatorAction;
-use crate::process::Process;
+use crate::plan::Command;
 use crate::shop;
 use crate::trial::setup::Failed;
 
@@ -32,7 +33,7 @@ pub(super) async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
         let command = tokio::select! {
             biased;
             () = process.terminated() => return Ok(()),
-            command = process.command() => command,
+            command = Command::next(process) => command,
             () = time::sleep(Duration::from_secs(5)) => {
                 if process.faults_ended() && !is_clear {
                     let cleared = time::timeout(TIMEOUT, writer.clear()).await;
@@ -110,8 +111,7 @@ impl ForeignWriter {
         if shop.metadata.deletion_timestamp.is_none() {
             return Ok(());
         }
-        self.process
-            .did(OperatorAction::RemovesFinalizer { key: key.clone() });
+        OperatorAction::RemovesFinalizer { key: key.clone() }.report(&self.process);
         let patch = Patch::Merge(json!({"metadata": {"finalizers": null}}));
         let params = PatchParams::default();
         shops.patch(key.name(), &params, &patch).await.map(drop)

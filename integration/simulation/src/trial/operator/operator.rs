@@ -10,6 +10,7 @@ use lariat_controller::{ControllerOptions, HandlerOptions, SharedControllerFacto
 use lariat_operator::{
     Budget, EventOptions, Finalizer, Guard, GuardState, Operator, OperatorError, Reconciler,
 };
+use lariat_sim::Process;
 use tokio::time;
 
 use super::foreign_writer::key;
@@ -17,17 +18,17 @@ use super::reconciler::ShopReconciler;
 use super::setup::Setup;
 use crate::operator_action::OperatorAction;
 use crate::plan::{Command, Verb};
-use crate::process::Process;
 use crate::shop;
 use crate::trial::setup::Failed;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
 pub(super) async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
-    process.did(OperatorAction::Operates {
+    let operates = OperatorAction::Operates {
         period: setup.period,
         fetches: setup.budget.is_some() || setup.metadata,
-    });
+    };
+    operates.report(&process);
     let factory = factory(&process, setup);
     let operator = Operator::new(shop::OPERATOR, &factory);
     process.inspect_operator(&operator);
@@ -45,7 +46,7 @@ pub(super) async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
         let command = tokio::select! {
             biased;
             () = process.terminated() => break,
-            command = process.command() => command,
+            command = Command::next(&process) => command,
             () = time::sleep(Duration::from_secs(5)) => {
                 // One that was stopped, or could not be started, starts once everything is in order.
                 if !runs && process.faults_ended() {
@@ -89,12 +90,12 @@ pub(super) async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
 }
 
 async fn start(process: &Process, operator: &Operator, setup: Setup) -> bool {
-    process.did(OperatorAction::Starts);
+    OperatorAction::Starts.report(process);
     operator.start(setup.workers).await.is_ok()
 }
 
 async fn stop(process: &Process, operator: &Operator) -> Result<(), OperatorError> {
-    process.did(OperatorAction::Stops);
+    OperatorAction::Stops.report(process);
     operator.stop().await
 }
 

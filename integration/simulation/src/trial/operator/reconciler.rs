@@ -9,14 +9,14 @@ use kube::api::{DynamicObject, ObjectMeta, Patch, PatchParams};
 use lariat_controller::{HandlerError, HandlerResult, Outcome};
 use lariat_core::ObjectKey;
 use lariat_operator::{ApiError, CachedApi, ConditionUpdate, Desired, Event, Operator, Reconcile};
+use lariat_sim::Process;
+use lariat_sim::internals::PLANNED;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time;
 
 use super::setup::Setup;
 use crate::operator_action::OperatorAction;
-use crate::panics::PLANNED;
-use crate::process::Process;
 use crate::shop;
 use crate::trial::dice::Dice;
 
@@ -62,7 +62,7 @@ impl ShopReconciler {
         self.report(cx, stocked.is_ok()).await?;
         stocked?;
         let (key, uid) = of(cx);
-        self.process.did(OperatorAction::Reconciled { key, uid });
+        OperatorAction::Reconciled { key, uid }.report(&self.process);
         Ok(Outcome::done())
     }
 
@@ -101,7 +101,7 @@ impl ShopReconciler {
 
     fn publish(&self, cx: &Cx, event: Event, reason: &'static str) {
         let (_, uid) = of(cx);
-        self.process.did(OperatorAction::Published { uid, reason });
+        OperatorAction::Published { uid, reason }.report(&self.process);
         cx.event(event);
     }
 
@@ -145,10 +145,11 @@ impl ShopReconciler {
     /// Enters the shop into its ledger, which stays.
     pub(super) async fn clean_up(&self, cx: &Cx) -> HandlerResult {
         let (key, uid) = of(cx);
-        self.process.did(OperatorAction::CleansUp {
+        let cleans_up = OperatorAction::CleansUp {
             key: key.clone(),
             uid: uid.clone(),
-        });
+        };
+        cleans_up.report(&self.process);
         self.maybe_misbehave().await?;
         if self.empties && !self.empty(cx).await? {
             // The children may take a while to go: the cleanup is called again instead of waiting in one call.
@@ -156,7 +157,7 @@ impl ShopReconciler {
         }
         self.enter(&shop::ledger(&uid)).await?;
         self.maybe_misbehave().await?;
-        self.process.did(OperatorAction::CleanedUp { key, uid });
+        OperatorAction::CleanedUp { key, uid }.report(&self.process);
         Ok(Outcome::done())
     }
 
@@ -209,7 +210,7 @@ impl ShopReconciler {
     pub(super) async fn gone(&self, cx: &Cx) -> HandlerResult {
         self.maybe_misbehave().await?;
         let (key, uid) = of(cx);
-        self.process.did(OperatorAction::Ended { key, uid });
+        OperatorAction::Ended { key, uid }.report(&self.process);
         Ok(Outcome::done())
     }
 

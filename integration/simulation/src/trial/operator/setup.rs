@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use lariat_operator::EventApi;
+use lariat_sim::internals::ObjectsExt;
+use lariat_sim::{Chaos, Objects, Simulation};
 use serde_json::json;
 
 use super::foreign_writer;
 use super::operator::run;
-use crate::chaos::Chaos;
-use crate::objects::Objects;
 use crate::shop;
-use crate::simulation::Simulation;
+use crate::trial::planned;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Setup {
@@ -60,12 +60,12 @@ pub(in crate::trial) fn simulation(seed: u64) -> Simulation {
         .content(shop::spec)
         .custom(schema)
         .of_one_version();
-    let mut simulation = Simulation::new(seed)
+    let kinds = [shop::config_maps(), shop::secrets(), shop::gvk()];
+    let mut simulation = planned(seed, kinds.map(|kind| kind.kind().to_owned()))
         .objects(Objects::new(shop::config_maps(), "configmaps").content(data))
         .objects(Objects::new(shop::secrets(), "secrets").content(secret))
         .objects(shops)
         .chaos(Chaos::default().duration(Duration::from_secs(random.u64(10..60))));
-    simulation.scenario.commands = true;
     let replicas = if random.u8(..3) == 0 { 2 } else { 1 };
     for replica in 0..replicas {
         simulation = simulation.program(&format!("operator-{replica}"), move |process| {

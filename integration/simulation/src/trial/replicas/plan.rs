@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+use lariat_sim::Chaos;
+use lariat_sim::internals::{
+    Change, ChaosExt, Fault, FaultKind, PlanStep, ProcessFault, StepAction, Write,
+};
+
 use super::suspensions::suspensions;
-use crate::chaos::Chaos;
-use crate::plan::{Change, Fault, FaultKind, PlanStep, ProcessFault, StepAction, Write};
 use crate::setup::Setup;
 
 /// The longest a process is paused or down, a server is away, and a fault lasts.
@@ -24,8 +27,8 @@ pub(crate) fn plan(setup: &Setup, chaos: &Chaos) -> Vec<PlanStep> {
     let pace = [1_000, 3_000, 8_000][random.usize(..3)];
     let writes = [1, 3, 6][random.usize(..3)];
     let mut planner = Planner {
-        names: chaos.names.max(1),
-        lasts: u64::try_from(chaos.duration.as_millis()).unwrap_or(u64::MAX),
+        names: chaos.name_count().max(1),
+        lasts: u64::try_from(chaos.lasts().as_millis()).unwrap_or(u64::MAX),
         processes: setup.rates.len(),
         // Together with the delays of the server they stay below what may be under way after a deadline, mostly.
         delay: u64::try_from(setup.margin().as_millis())
@@ -52,7 +55,7 @@ pub(crate) fn plan(setup: &Setup, chaos: &Chaos) -> Vec<PlanStep> {
             what,
         }));
     }
-    steps.extend(suspensions(setup, planner.names, chaos.duration));
+    steps.extend(suspensions(setup, planner.names, chaos.lasts()));
     steps.sort_by_key(|step| step.at);
     steps
 }
@@ -216,19 +219,14 @@ impl Planner {
 
 #[cfg(test)]
 mod tests {
-    use super::super::simulation;
+    use super::super::replicas::begin;
     use super::*;
 
     #[test]
     fn a_seed_has_one_plan() {
         let plan_of = |seed| {
-            let simulation = simulation(seed);
-            let setup = simulation
-                .scenario
-                .replicas
-                .as_ref()
-                .expect("it has replicas");
-            plan(setup, &simulation.scenario.chaos)
+            let (setup, chaos) = begin(seed);
+            plan(&setup, &chaos)
         };
         assert_eq!(plan_of(3), plan_of(3));
         assert_ne!(plan_of(3), plan_of(5));
@@ -237,13 +235,8 @@ mod tests {
     #[test]
     fn processes_are_suspended_while_their_writes_are_refused_in_some_seeds() {
         let is_suspended = |seed: &u64| {
-            let simulation = simulation(*seed);
-            let setup = simulation
-                .scenario
-                .replicas
-                .as_ref()
-                .expect("it has replicas");
-            let steps = suspensions(setup, 10, simulation.scenario.chaos.duration);
+            let (setup, chaos) = begin(*seed);
+            let steps = suspensions(&setup, 10, chaos.lasts());
             let pauses = steps.iter().filter_map(|step| match step.what {
                 StepAction::Process {
                     what: ProcessFault::Pause(length),
@@ -263,14 +256,9 @@ mod tests {
     fn leases_are_deleted_and_backups_restored_in_some_seeds() {
         let mut kinds = Vec::new();
         for seed in 0..40 {
-            let simulation = simulation(seed);
-            let setup = simulation
-                .scenario
-                .replicas
-                .as_ref()
-                .expect("it has replicas");
+            let (setup, chaos) = begin(seed);
             kinds.extend(
-                plan(setup, &simulation.scenario.chaos)
+                plan(&setup, &chaos)
                     .into_iter()
                     .filter_map(|step| match step.what {
                         StepAction::Fault(fault) => Some(fault.kind),

@@ -13,6 +13,8 @@ use lariat_controller::{
 };
 use lariat_core::ObjectKey;
 use lariat_lease::{Lease, Sharding};
+use lariat_sim::Process;
+use lariat_sim::internals::ProcessExt;
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -20,7 +22,6 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time;
 
-use crate::process::Process;
 use crate::setup::{Setup, WRITER};
 
 /// The annotation with the number of a foreign write.

@@ -3,16 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use lariat_sim::internals::{ObjectsExt, Rate, Replicas, SimulationExt};
+use lariat_sim::{Chaos, Objects, Simulation};
 use serde_json::{Value, json};
 
 use super::plan::plan;
 use super::program;
 use super::program::NUMBER;
-use crate::chaos::Chaos;
-use crate::objects::Objects;
-use crate::rate::Rate;
 use crate::setup::{Setup, Times, kinds};
-use crate::simulation::Simulation;
 
 /// The largest number of names of a kind's objects.
 const NAMES: u16 = 10;
@@ -21,13 +19,9 @@ const NAMES: u16 = 10;
 const RESTS: Duration = Duration::from_secs(6 * 60);
 
 /// Makes the simulation of a seed: half of them elect a leader, the others form a ring.
-pub(crate) fn simulation(seed: u64) -> Simulation {
-    let mut random = fastrand::Rng::with_seed(seed ^ 0x7265_706c);
-    let setup = Arc::new(setup(seed, &mut random));
-    let chaos = Chaos::default()
-        .names(random.u16(1..=NAMES))
-        .duration(Duration::from_secs(random.u64(60..=240)))
-        .settle(RESTS);
+pub(crate) fn simulation(seed: u64) -> (Simulation, Arc<Setup>) {
+    let (setup, chaos) = begin(seed);
+    let setup = Arc::new(setup);
     let [config_maps, secrets] = kinds();
     let mut simulation = Simulation::new(seed)
         .objects(Objects::new(config_maps, "configmaps").content(free))
@@ -40,9 +34,26 @@ pub(crate) fn simulation(seed: u64) -> Simulation {
             program::run(process, Arc::clone(&setup))
         });
     }
-    simulation.scenario.replicas = Some(Arc::clone(&setup));
-    simulation.planner = Some(Arc::new(move |chaos| plan(&setup, chaos)));
-    simulation
+    let replicas = Replicas {
+        rates: setup.rates.clone(),
+        settles: setup.settles(),
+    };
+    let planned = Arc::clone(&setup);
+    let simulation = simulation
+        .replicas(replicas)
+        .planner(move |chaos, _| plan(&planned, chaos));
+    (simulation, setup)
+}
+
+/// Draws the setup of a seed, and how long and with how many names it runs.
+pub(super) fn begin(seed: u64) -> (Setup, Chaos) {
+    let mut random = fastrand::Rng::with_seed(seed ^ 0x7265_706c);
+    let setup = setup(seed, &mut random);
+    let chaos = Chaos::default()
+        .names(random.u16(1..=NAMES))
+        .duration(Duration::from_secs(random.u64(60..=240)))
+        .settle(RESTS);
+    (setup, chaos)
 }
 
 fn setup(seed: u64, random: &mut fastrand::Rng) -> Setup {

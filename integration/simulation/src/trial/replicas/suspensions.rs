@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::plan::{Change, Fault, FaultKind, PlanStep, ProcessFault, StepAction, Write};
+use lariat_sim::internals::{Change, Fault, FaultKind, PlanStep, ProcessFault, StepAction, Write};
+
 use crate::setup::Setup;
 
 /// How long the writes of the process are refused, in milliseconds.

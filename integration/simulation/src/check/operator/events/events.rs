@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use lariat_cluster::{Commit, StoredObject};
 use lariat_core::Gvk;
+use lariat_sim::internals::{Event, IncarnationId, Moment, Rest};
 use serde_json::Value;
 
-use crate::actors::IncarnationId;
 use crate::check::operator::Operators;
-use crate::check::{Check, Findings, Rest};
-use crate::event::{Event, Moment};
+use crate::check::{Check, Findings};
 use crate::operator_action::OperatorAction;
 use crate::oracle::Oracle;
 use crate::shop::{self, OPERATOR, SETTLED};
@@ -88,25 +87,9 @@ impl Check for Events {
             }
             Event::Did {
                 incarnation,
-                action: OperatorAction::Published { uid, reason },
+                action,
             } => {
-                let of = (incarnation.clone(), uid.clone());
-                let published = self.published.entry(of).or_default();
-                published.events += 1;
-                let is_stopping = self.stopping.contains(incarnation);
-                if *reason == SETTLED && published.events <= BURST && !is_stopping {
-                    published.settled = Some(oracle.epoch());
-                }
-                Vec::new()
-            }
-            Event::Did {
-                incarnation,
-                action: action @ (OperatorAction::Starts | OperatorAction::Stops),
-            } => {
-                self.stopping.remove(incarnation);
-                if matches!(action, OperatorAction::Stops) {
-                    self.stopping.insert(incarnation.clone());
-                }
+                self.did(oracle, incarnation, action.get());
                 Vec::new()
             }
             Event::IncarnationEnded(incarnation) => {
@@ -146,6 +129,32 @@ impl Check for Events {
 }
 
 impl Events {
+    fn did(
+        &mut self,
+        oracle: &Oracle,
+        incarnation: &IncarnationId,
+        action: Option<&OperatorAction>,
+    ) {
+        match action {
+            Some(OperatorAction::Published { uid, reason }) => {
+                let of = (incarnation.clone(), uid.clone());
+                let published = self.published.entry(of).or_default();
+                published.events += 1;
+                let is_stopping = self.stopping.contains(incarnation);
+                if *reason == SETTLED && published.events <= BURST && !is_stopping {
+                    published.settled = Some(oracle.epoch());
+                }
+            }
+            Some(OperatorAction::Starts) => {
+                self.stopping.remove(incarnation);
+            }
+            Some(OperatorAction::Stops) => {
+                self.stopping.insert(incarnation.clone());
+            }
+            _ => {}
+        }
+    }
+
     /// Counts again from the Events of a backup, which come next.
     ///
     /// They were created, and processes have known their subjects, since before: the times of the first remain.

@@ -4,6 +4,8 @@ use std::fmt;
 use std::time::Duration;
 
 use lariat_core::ObjectKey;
+use lariat_sim::Process;
+use lariat_sim::internals::{Opaque, ProcessExt};
 
 /// An action of an operator or a foreign client, completed or about to begin.
 #[derive(Debug, Clone)]
@@ -28,6 +30,19 @@ pub(crate) enum OperatorAction {
     Published { uid: String, reason: &'static str },
     /// A foreign client is about to remove the finalizer without a cleanup.
     RemovesFinalizer { key: ObjectKey },
+}
+
+impl OperatorAction {
+    /// Reports it as an event of the run.
+    pub(crate) fn report(self, process: &Process) {
+        process.did(self.carried());
+    }
+
+    /// Returns the action as an event carries it.
+    pub(crate) fn carried(self) -> Opaque {
+        let text = self.to_string();
+        Opaque::new(self, &text)
+    }
 }
 
 impl fmt::Display for OperatorAction {

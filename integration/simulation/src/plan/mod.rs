@@ -1,0 +1,10 @@
+//! The plans of the trial.
+
+mod command;
+mod generate;
+mod sequence;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use command::{Command, NAMES, OwnWrite, Verb};
+pub(crate) use generate::generate;
