@@ -78,8 +78,8 @@ struct Crate {
 impl Crate {
     fn read(name: &str) -> Self {
         let folder = name.trim_start_matches("lariat-");
-        let wings =
-            ["crates", "cluster", "integration"].map(|wing| workspace().join(wing).join(folder).join("src"));
+        let wings = ["crates", "cluster", "integration"]
+            .map(|wing| workspace().join(wing).join(folder).join("src"));
         let source = wings.into_iter().find(|source| source.exists());
         let source = source.unwrap_or_else(|| panic!("there is no crate {name}"));
         let mut files = BTreeMap::new();

@@ -667,9 +667,16 @@ async fn error_of_an_auth_provider_that_is_renewed_has_nothing_of_its_command() 
         "token-key": "{.token}", "expiry-key": "{.expiry}",
     }});
     let provider = serde_json::from_value(provider).expect("it is one");
-    let client = guarded.client(|user| user.auth_provider = Some(provider)).await;
-    let request = Request::get("/version").body(Vec::new()).expect("a request");
-    let error = client.request_text(request).await.expect_err("it gives nothing");
+    let client = guarded
+        .client(|user| user.auth_provider = Some(provider))
+        .await;
+    let request = Request::get("/version")
+        .body(Vec::new())
+        .expect("a request");
+    let error = client
+        .request_text(request)
+        .await
+        .expect_err("it gives nothing");
     let text = format!("{} {error:?}", describe(&error));
     assert!(!text.contains("hunter"), "{text}");
     assert!(text.contains("use an exec plugin"), "{text}");
@@ -686,11 +693,18 @@ async fn refusal_by_a_program_behind_the_server_is_no_reason_to_send_again() {
         Request::post(uri).body(b"{}".to_vec()).expect("a request")
     };
     folder.token("second", "");
-    let refused = client.request_text(request("services/shop/proxy/orders")).await;
+    let refused = client
+        .request_text(request("services/shop/proxy/orders"))
+        .await;
     assert!(refused.is_err());
     assert_eq!(guarded.seen(), ["first"]);
     // It may have been the server's own refusal, so the next request has other credentials.
     *guarded.accepted.lock() = "second";
-    assert!(client.request_text(request("services/shop/proxy/orders")).await.is_ok());
+    assert!(
+        client
+            .request_text(request("services/shop/proxy/orders"))
+            .await
+            .is_ok()
+    );
     assert_eq!(guarded.seen(), ["second"]);
 }

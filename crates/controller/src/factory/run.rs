@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use lariat_cache::SharedClientFactory;
-use lariat_lease::{LeadershipState, LeaseError, Leadership};
+use lariat_lease::{Leadership, LeadershipState, LeaseError};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::time;

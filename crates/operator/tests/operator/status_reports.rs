@@ -334,7 +334,8 @@ async fn cleanup_that_goes_on_after_a_pause_withdraws_its_report() {
     bench.start().await;
     bench.create("a", 1).await;
     settle().await;
-    let pause = |value: Option<&str>| json!({"metadata": {"annotations": {"demo.dev/paused": value}}});
+    let pause =
+        |value: Option<&str>| json!({"metadata": {"annotations": {"demo.dev/paused": value}}});
     bench.merge("a", pause(Some("true"))).await;
     settle().await;
     bench.delete("a").await;

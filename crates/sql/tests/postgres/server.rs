@@ -139,8 +139,9 @@ fn bin() -> PathBuf {
     bins.retain(|bin| bin.join("initdb").exists());
     bins.sort();
     let newest = bins.pop();
-    newest
-        .expect("PostgreSQL is installed (Debian: apt install postgresql); scripts/test.sh --all does it")
+    newest.expect(
+        "PostgreSQL is installed (Debian: apt install postgresql); scripts/test.sh --all does it",
+    )
 }
 
 /// Returns a cluster that is copied, which takes a tenth of the time of making one. It is made once for all tests.
