@@ -71,7 +71,7 @@ impl Answer {
 
     /// Checks that it is a `Status`, and returns its message.
     #[track_caller]
-    #[expect(clippy::must_use_candidate, reason = "many tests only check")]
+    #[allow(clippy::must_use_candidate, reason = "many tests only check")]
     pub fn refused(&self, code: u16) -> String {
         assert_eq!(self.status, code, "{}", self.text);
         let json = self.json();
