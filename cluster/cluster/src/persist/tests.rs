@@ -126,7 +126,7 @@ proptest! {
     #[test]
     fn what_is_read_back_is_what_was_there(steps in prop::collection::vec(step(), 1..80)) {
         let mut kept = Kept::new();
-        for step in &operations {
+        for step in &steps {
             match step {
                 Step::Put(number) => kept.commit(*number, true),
                 Step::Remove(number) => kept.commit(*number, false),

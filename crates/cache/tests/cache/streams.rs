@@ -344,5 +344,5 @@ async fn states_of_one_object_that_a_watch_list_sends_at_once_stay_in_their_orde
     });
     time::sleep(MINUTE).await;
     let last = bench.recorder.reported().pop();
-    assert_eq!(last.as_deref(), Some("a updated at 33"));
+    assert_eq!(last.as_deref(), Some("a updated 20 → 33"));
 }

@@ -282,7 +282,9 @@ mod tests {
                 "lariat-bench",
                 "lariat-cli",
                 "lariat-differential",
+                "lariat-fuzz",
                 "lariat-sim",
+                "lariat-testing",
             ];
             let is_free = free.contains(&&*name);
             assert_eq!(Name::new(&name).is_ok(), is_free, "{name}");

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use http::{Request, header};
 use hyper::body::Incoming;
-use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use kube::config::{ExecConfig, ExecInteractiveMode};
 use lariat_client::{ConnectError, CountedClient, Http2, from_config, separate};
@@ -659,7 +658,8 @@ async fn a_file_that_is_missing_is_named() {
 async fn error_of_an_auth_provider_that_is_renewed_has_nothing_of_its_command() {
     let (folder, guarded) = (Folder::new("auth-renewed"), Guarded::start("sesame").await);
     let plugin = folder.plugin("[ -e again ] && { echo hunter2; exit 1; }; touch again");
-    let soon = Timestamp::now() + SignedDuration::from_secs(30);
+    let now = jiff::Timestamp::try_from(lariat_core::clock::now()).unwrap();
+    let soon = now + jiff::SignedDuration::from_secs(30);
     let credential = json!({"token": "sesame", "expiry": soon.to_string()});
     folder.write("credential", &credential.to_string());
     let provider = json!({"name": "gcp", "config": {

@@ -1,5 +1,6 @@
 //! The caches that a controller waits for: of its own kind, of related kinds, and of object content.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use lariat_cache::{Informer, Phase};
 use lariat_core::Gvk;
 use lariat_queue::WaitsFor;
 use parking_lot::Mutex;
-use tokio::time;
+use tokio::time::{self, Instant};
 
 use super::joined::{AnyRelation, Enqueuer, Joined};
 use crate::hot_loop::Detector;
@@ -225,21 +226,26 @@ impl Caches {
     ///
     /// A warning is logged after 30 seconds.
     async fn related_filled(&self, lane: &Arc<Lane>) {
+        let mut unserved: HashMap<Gvk, Instant> = HashMap::new();
         while let Some(awaited) = lane.awaited().get() {
             let passed = awaited.since.elapsed();
-            let is_awaited = |read: &Read| {
-                let status = read.informer.status();
-                match status.phase {
-                    // Since it is not served, that is: before, the server may not have answered.
+            let mut is_awaited = |read: &Read| {
+                let kind = read.informer.gvk();
+                match read.informer.status().phase {
+                    // Since the server has said so: before, it may not have answered.
                     Phase::Missing | Phase::Unwatchable => {
-                        let lasts = status.blind.map_or(Duration::ZERO, |blind| blind.lasts);
-                        passed.min(lasts) < MISSING_PATIENCE
+                        let since = unserved.entry(kind.clone()).or_insert_with(Instant::now);
+                        since.elapsed() < MISSING_PATIENCE
                     }
-                    _ => !read.is_filled(),
+                    _ => {
+                        unserved.remove(kind);
+                        !read.is_filled()
+                    }
                 }
             };
-            let related = self.related_of(&awaited.numbers);
-            let Some(read) = related.into_iter().find(is_awaited) else {
+            let mut related = self.related_of(&awaited.numbers);
+            related.retain(&mut is_awaited);
+            let Some(read) = related.first() else {
                 return;
             };
             if passed >= LONG && !awaited.is_warned {

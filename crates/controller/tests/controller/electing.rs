@@ -407,13 +407,14 @@ async fn lease_that_is_lost_during_a_stop_ends_the_run_with_the_loss() {
     stop.cancel();
     sleep(SECOND).await;
     bench.cluster.faults().blackhole("one");
-    let stopping = factory.clone();
-    let stopping = tokio::spawn(async move { stopping.stop().await });
+    let (stopping, mut stop) = (factory.clone(), JoinSet::new());
+    stop.spawn(async move { stopping.stop().await });
     let error = ended(&mut run).await.expect_err("the lease is lost");
     assert!(matches!(error, RunError::Lost(_)), "{error}");
     let text = logs.text();
     assert!(!text.contains("were processed"), "{text}");
-    let error = stopping.await.expect("stopped").expect_err("keys are left");
+    let stopped = stop.join_next().await.expect("a stop").expect("it ends");
+    let error = stopped.expect_err("keys are left");
     let mut left: Vec<_> = error.unfinished.iter().map(|it| it.key.name()).collect();
     left.sort_unstable();
     assert_eq!(left, ["a", "b"]);

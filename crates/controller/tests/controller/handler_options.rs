@@ -292,7 +292,7 @@ async fn urgent_and_usual(bench: &Bench, urgent: HandlerOptions) -> Arc<Mutex<Ve
             Ok(Outcome::done())
         }
     });
-    bench.factory.start(1).await.unwrap();
+    bench.factory.start(1).await.expect("started");
     bench.create("a").await;
     settle().await;
     bench.create("b").await;

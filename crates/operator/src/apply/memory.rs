@@ -600,21 +600,9 @@ mod tests {
     /// The server was restored, and gives the version again.
     #[test]
     fn state_that_the_cache_shows_at_the_answer_is_told_from_another_of_its_version() {
-        let gvk = Gvk::new("", "v1", "Pod");
-        let (memory, owners) = (memory_of(&gvk), Store::default());
-        let owner = object(&pod("owner", "1", "x", "y"));
-        let set = SetMemory {
-            memory: &memory,
-            owner_gvk: &gvk,
-            owner: &owner,
-            owners: &owners,
-            set: "s",
-        };
-        let key = ObjectKey::namespaced("n", "a");
-        let id = ObjectId {
-            gvk: gvk.clone(),
-            key,
-        };
+        let bench = Bench::new();
+        let set = bench.set(&bench.owner);
+        let id = bench.id(ObjectKey::namespaced("n", "a"));
         let (uid, version) = (Uid::new("u"), ResourceVersion::new("5"));
         let applied = pod("u", "5", "one", "Pending");
         let cached = Arc::new(object(&applied));

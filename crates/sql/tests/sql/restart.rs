@@ -303,12 +303,19 @@ async fn kind_that_was_not_read_again_after_a_restore_is_listed_by_the_next_star
     let file = folder.0.join("cache.db");
     bench.create("kept", json!({})).await;
     let backup = bench.cluster.snapshot();
-    let lost = bench.create("lost", json!({})).await;
+    bench.create("lost", json!({})).await;
+    let mut lost = String::new();
+    for number in 0..10 {
+        let patch = json!({"data": {"number": number.to_string()}});
+        lost = bench.patch("lost", patch).await;
+    }
     let process = bench.start(Some(&file)).await;
     assert_eq!(sorted(&process, &lost).await, ["kept", "lost"]);
     let secrets = process.factory.for_kind(Gvk::new("", "v1", "Secret"));
     assert!(secrets.synced().await);
-    let never = Rule::new(Action::NoAnswer).resource("configmaps");
+    let never = Rule::new(Action::NoAnswer)
+        .verb("watch")
+        .resource("configmaps");
     let never = bench.cluster.faults().add(never);
     let rewound = bench.cluster.rewind_to(&backup).await;
     rewound.expect("restored");
