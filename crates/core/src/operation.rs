@@ -26,7 +26,7 @@ impl Operation {
     /// Returns the name of the operation, such as `CREATE`.
     ///
     /// ```
-    /// use lariat::core::Operation;
+    /// use lariat_core::Operation;
     ///
     /// assert_eq!(Operation::Create.as_str(), "CREATE");
     /// ```
