@@ -20,9 +20,12 @@ output=$(cd "${CARGO_TARGET_DIR:-target}/planted" && pwd)
 tree=$output/tree
 export CARGO_TARGET_DIR=$output/build
 
-# With the profile of `scripts/simulate.sh`. Seeds are counted from zero; at the first that fails it says
+# As `scripts/simulate.sh` builds it. Seeds are counted from zero; at the first that fails it says
 # `seed N fails`, and on the next line when, and after a space the checker, a colon and what was found.
-simulator=$CARGO_TARGET_DIR/debug/simulate
+profile=${LARIAT_SIMULATE_PROFILE:-simulate}
+folder=$profile
+if [ "$profile" = dev ]; then folder=debug; fi
+simulator=$CARGO_TARGET_DIR/$folder/simulate
 arguments=(--seeds "$seeds" --stop-at-first --no-shrink)
 
 fail() {
@@ -72,7 +75,7 @@ try() {
         return 1
     fi
     # Built apart: the time that is shown is the simulator's.
-    if ! (cd "$tree" && cargo build --quiet --profile test --package lariat-simulation --bin simulate) >"$log" 2>&1; then
+    if ! (cd "$tree" && cargo build --quiet --profile "$profile" --package lariat-simulation --bin simulate) >"$log" 2>&1; then
         row "$name" "does not build" "" ""
         return 1
     fi

@@ -55,9 +55,8 @@ if [ "$all" ]; then
     # Tests of the SQL cache that replicas share start servers of it.
     scripts/postgres.sh >/dev/null
 
-    # What the end-to-end tests run, so that no test waits for a build; with the profile of the tests, so that nothing is
-    # built twice.
-    cargo build --workspace --all-features --profile test --bins --examples "$@"
+    # What the end-to-end tests run, so that no test waits for a build.
+    cargo build --workspace --all-features --bins --examples "$@"
     chosen=(--tests)
     skipped=()
 else

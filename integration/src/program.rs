@@ -25,7 +25,7 @@ pub fn example(name: &str, arguments: &[&str]) -> Command {
         .ancestors()
         .map(|folder| folder.join("examples").join(name));
     let program = found.find(|path| path.is_file());
-    let missing = "it is not built: cargo build -p lariat-examples -p lariat-operators --all-features --examples --profile test";
+    let missing = "it is not built: cargo build -p lariat-examples -p lariat-operators --all-features --examples";
     let mut command = Command::new(program.expect(missing));
     command
         .args(arguments)

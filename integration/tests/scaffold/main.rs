@@ -145,24 +145,14 @@ fn share(project: &Path) {
         project.join("Cargo.lock"),
     );
     lock.expect("copied");
-    // The same flags and levels of optimization, for the same reason.
-    let read = |path: &str| fs::read_to_string(Path::new(ROOT).join(path)).expect("it is there");
-    let flags = read(".cargo/config.toml") + &levels(&read("Cargo.toml"));
+    // The same flags, for the same reason.
     let config = project.join(".cargo");
     fs::create_dir(&config).expect("it has none");
-    fs::write(config.join("config.toml"), flags).expect("it can be written");
-}
-
-/// Returns the levels at which the tests of a workspace have the packages of others, as cargo's configuration.
-fn levels(manifest: &str) -> String {
-    let section = manifest.split("[profile.test.package]\n").nth(1);
-    let lines = section.expect("there is one").lines();
-    let levels = lines
-        .take_while(|line| line.contains(".opt-level = "))
-        .filter(|line| !line.starts_with("lariat-"));
-    let levels: Vec<&str> = levels.collect();
-    assert!(!levels.is_empty(), "no package has a level of its own");
-    format!("\n[profile.dev.package]\n{}\n", levels.join("\n"))
+    let flags = fs::copy(
+        Path::new(ROOT).join(".cargo/config.toml"),
+        config.join("config.toml"),
+    );
+    flags.expect("copied");
 }
 
 /// Two projects: the defaults, and names whose order is another. The first is run, too, since it is built then.
