@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use lariat_apimachinery::KUBERNETES;
 use regex::Regex;
 
-/// How the features of k8s-openapi, its variable, and the files that scripts make name a version.
+/// The spellings of a version: of a feature, a variable and a generated file.
 const NAMED: &str = r#"(?x)
     "v(1_[0-9]+)"
     | K8S_OPENAPI_ENABLED_VERSION[^0-9\n]{1,5}(1\.[0-9]+)

@@ -8,7 +8,7 @@ use crate::Target;
 /// How large the seeds of a package may be together, in bytes.
 pub const MOST_BYTES: usize = 100_000;
 
-/// Makes the tests of a package of targets: one for each target, and those of its folders.
+/// Defines the corpus tests of a package: of each target, and of its folders.
 ///
 /// It is a macro, because the name of a test cannot be a parameter.
 #[macro_export]

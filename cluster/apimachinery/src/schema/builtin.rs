@@ -181,7 +181,7 @@ impl Reader {
             .or_insert_with(|| types.add(Type::Any))
     }
 
-    /// Copies the structure of a field that Go marks as granular, so that the copy merges by member.
+    /// Copies a field that Go marks as granular, so that the copy merges by member.
     ///
     /// The type is atomic in other places.
     /// Returns the copy with its name.

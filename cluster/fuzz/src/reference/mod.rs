@@ -1,4 +1,4 @@
-//! What targets are compared with: the same thing done in the simplest way, on `serde_json::Value`.
+//! Reference implementations for targets: the simplest ones, on `serde_json::Value`.
 
 pub(crate) mod json_patch;
 pub(crate) mod merge_patch;

@@ -14,12 +14,12 @@ use crate::store::Content;
 use crate::warm::{Cold, WarmIdentity, WarmObjects, WarmSource};
 
 impl Core {
-    /// Loads the saved objects of an earlier run into the store, at the first start and if there are any.
+    /// Loads the saved objects of an earlier run, at the first start of the kind.
     pub(super) async fn warm_up(&self) {
         let (wanted, content) = self.wanted_now();
         // Afterwards the store may have newer objects, also of a list that did not end.
         let was_started = self.is_warmed.swap(true, Ordering::Relaxed);
-        // What was written before is newer than anything saved.
+        // An object that was written before is newer than anything saved.
         if was_started || self.missed_answers.load(Ordering::Relaxed) {
             return;
         }
@@ -83,7 +83,7 @@ impl Core {
         opened.map_err(|error| describe(&*error))
     }
 
-    /// Loads objects of an earlier run as a list; if it is incomplete, they are listed next.
+    /// Loads objects of an earlier run as a list, which may stay incomplete.
     async fn take_in(&self, mut found: WarmObjects, wanted: &Wanted, content: Content) {
         let kind = self.gvk();
         // Without the transform: they were transformed before they were saved.
@@ -161,7 +161,9 @@ impl Core {
         (wanted, self.wanted_content())
     }
 
-    /// Returns whether the server was restored since all objects were read; false for a source, which is never saved.
+    /// Returns whether the server was restored since all objects were read.
+    ///
+    /// It returns false for a source of the caller, which is never saved.
     fn is_of_former_history(&self) -> bool {
         self.source.is_none() && self.shared.server.found() > self.progress.history()
     }

@@ -92,7 +92,7 @@ async fn create(cluster: &Cluster, namespace: &str) {
     created.expect("created");
 }
 
-/// Starts a cache of ConfigMaps in namespaces, of which those that are forbidden are left out.
+/// Starts a cache of ConfigMaps that leaves out forbidden namespaces.
 fn started_without(client: Client, namespaces: &[&str]) -> (SharedCacheFactory, Informer) {
     let selection = Selection::all().in_namespaces(namespaces.iter().copied());
     let options = KindOptions::default().selection(selection);

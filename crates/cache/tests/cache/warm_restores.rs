@@ -191,7 +191,7 @@ async fn write_of_another_kind_during_a_warm_start_leads_to_no_list() {
 
 /// The kind is used for the first time after the write.
 #[tokio::test(start_paused = true)]
-async fn own_write_before_the_kind_is_used_is_in_its_synced_cache() {
+async fn own_write_to_an_unused_kind_is_cached_after_a_warm_start() {
     let folder = Folder::new("early");
     let cluster = cluster().await;
     let writer = Writer::new(cluster.client());
@@ -210,7 +210,7 @@ async fn own_write_before_the_kind_is_used_is_in_its_synced_cache() {
 
 /// The saved version has expired, and the first list did not end before the stop.
 #[tokio::test(start_paused = true)]
-async fn second_start_does_not_undo_what_the_first_one_has_read() {
+async fn second_start_of_a_kind_loads_no_warm_file() {
     let folder = Folder::new("again");
     let cluster = cluster().await;
     let writer = Writer::new(cluster.client());

@@ -655,7 +655,7 @@ async fn a_file_that_is_missing_is_named() {
 
 /// It expires while the program runs.
 #[tokio::test]
-async fn error_of_an_auth_provider_that_is_renewed_has_nothing_of_its_command() {
+async fn failed_renewal_of_an_auth_provider_hides_its_command() {
     let (folder, guarded) = (Folder::new("auth-renewed"), Guarded::start("sesame").await);
     let plugin = folder.plugin("[ -e again ] && { echo hunter2; exit 1; }; touch again");
     let now = jiff::Timestamp::try_from(lariat_core::clock::now()).unwrap();

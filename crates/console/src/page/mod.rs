@@ -44,7 +44,7 @@ mod tests {
     use super::{PAGE, files};
 
     #[test]
-    fn everything_the_page_loads_is_one_of_its_files() {
+    fn each_link_of_the_page_is_a_page_file() {
         let files: Vec<_> = files().map(|file| (file.path(), file.text())).collect();
         assert_eq!(pages::missing(&files), [""; 0]);
         assert_eq!(pages::unused(&files), [""; 0]);

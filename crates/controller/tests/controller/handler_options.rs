@@ -301,7 +301,7 @@ async fn urgent_and_usual(bench: &Bench, urgent: HandlerOptions) -> Arc<Mutex<Ve
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_urgent_handler_is_called_before_what_is_not() {
+async fn urgent_handler_is_called_before_usual_ones() {
     let bench =
         Bench::with(|builder| builder.default_options(ControllerOptions::default().workers(1)))
             .await;

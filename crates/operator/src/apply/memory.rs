@@ -599,7 +599,7 @@ mod tests {
 
     /// The server was restored, and gives the version again.
     #[test]
-    fn state_that_the_cache_shows_at_the_answer_is_told_from_another_of_its_version() {
+    fn applied_state_is_compared_by_content_when_a_version_is_repeated() {
         let bench = Bench::new();
         let set = bench.set(&bench.owner);
         let id = bench.id(ObjectKey::namespaced("n", "a"));

@@ -136,7 +136,6 @@ impl Feed {
             while !self.stopping.is_cancelled() {
                 self.turn().await;
             }
-            self.take_back_identity().await;
         };
         // Without the cluster's uid, the next process cannot continue from the file.
         let know = async {
@@ -170,13 +169,6 @@ impl Feed {
             is_synced && self.unread.is_empty()
         };
         now.filter(|now| self.identity.as_ref() == Some(now) || is_whole())
-    }
-
-    /// Lets the next process list the kind, if what is written cannot be used any more, as after a restore.
-    async fn take_back_identity(&mut self) {
-        if self.is_filled && self.identity.is_some() && self.identity() != self.identity {
-            self.write(Arc::default(), self.reached).await;
-        }
     }
 
     pub(super) fn note_phase(&self) {

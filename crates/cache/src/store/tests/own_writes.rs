@@ -424,7 +424,7 @@ fn a_creation_answered_after_a_later_deletion_of_the_name_is_gone() {
 
 /// Versions of aggregated API servers need not be numbers.
 #[test]
-fn list_that_began_before_a_creation_does_not_undo_it_whatever_versions_are() {
+fn list_does_not_undo_a_later_creation_whose_versions_are_no_numbers() {
     let store = Store::default();
     let listing = store.begin_listing(true, Content::Whole, None);
     let json = json!({"metadata": {"name": "a", "uid": "1", "resourceVersion": "opaque"}});

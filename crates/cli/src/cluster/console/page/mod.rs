@@ -21,14 +21,14 @@ mod tests {
     use super::files;
 
     #[test]
-    fn everything_the_page_loads_is_one_of_its_files() {
+    fn each_link_of_the_page_is_a_page_file() {
         let files: Vec<_> = files().map(|file| (file.path(), file.text())).collect();
         assert_eq!(pages::missing(&files), [""; 0]);
         assert_eq!(pages::unused(&files), [""; 0]);
     }
 
     #[test]
-    fn the_page_needs_nothing_but_its_own_files() {
+    fn page_loads_nothing_from_other_origins() {
         for file in files() {
             assert_eq!(
                 pages::loaded_from_elsewhere(file.text()),
