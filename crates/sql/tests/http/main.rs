@@ -6,7 +6,7 @@ mod bench;
 mod bytes;
 mod chromium;
 mod errors;
-mod page;
+mod explorer_page;
 mod reviews;
 mod revisions;
 mod routes;
