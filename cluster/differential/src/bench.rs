@@ -11,11 +11,12 @@ use serde_json::json;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::{Instant, sleep};
 
+use crate::answer::{Answer, Names};
 use crate::compare::{Comparison, compare};
 use crate::kinds::{Kind, installed, kinds};
 use crate::leftovers::sweep;
 use crate::recording::Recording;
-use crate::side::{Answer, Names, Side, install};
+use crate::side::{Side, install};
 use crate::step::Sequence;
 
 /// Both servers, on which sequences are tried.

@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
+use crate::answer::{Answer, Content, Names};
 use crate::normal::Normal;
-use crate::side::{Answer, Content, Names};
 use crate::step::{How, Sequence, Step};
 
 static QUOTED: LazyLock<Regex> =

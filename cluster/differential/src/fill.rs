@@ -9,7 +9,7 @@ use kube::client::Body as HttpBody;
 use regex::{Captures, Regex};
 use serde_json::Value;
 
-use crate::side::{Answer, Names};
+use crate::answer::{Answer, Names};
 use crate::step::{Body, Step};
 
 static OF_STEP: LazyLock<Regex> =

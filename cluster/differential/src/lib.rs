@@ -13,6 +13,7 @@ pub mod kinds;
 
 pub mod generate;
 
+pub mod answer;
 mod fill;
 pub mod side;
 

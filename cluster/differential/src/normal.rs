@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 use serde_json::{Map, Value};
 
-use crate::side::{Answer, Content, Names};
+use crate::answer::{Answer, Content, Names};
 
 fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("the pattern is correct")

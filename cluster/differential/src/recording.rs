@@ -6,8 +6,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::answer::{Answer, Names};
 use crate::normal::Normal;
-use crate::side::{Answer, Names};
 use crate::step::Sequence;
 
 /// A sequence and what a genuine server answered.

@@ -6,10 +6,11 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use lariat_cluster::{Cluster, User};
 use serde_json::json;
 
+use crate::answer::Names;
 use crate::compare::{Comparison, compare};
 use crate::kinds::installed;
 use crate::recording::Recording;
-use crate::side::{Names, Side, install};
+use crate::side::{Side, install};
 
 /// Starts an embedded cluster that is configured as the genuine server is.
 ///

@@ -11,11 +11,11 @@ use http_body_util::BodyExt;
 use kube::client::Body as HttpBody;
 use kube::{Client, Config};
 use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
+use crate::answer::{Answer, Content, Names};
 use crate::fill::Fill;
 use crate::step::{Cleanup, How, Sequence, Step};
 
@@ -33,67 +33,6 @@ pub struct Side {
 impl fmt::Debug for Side {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Side").finish_non_exhaustive()
-    }
-}
-
-/// The names a sequence uses, the same on both servers.
-#[derive(Debug, Clone)]
-pub struct Names {
-    /// The namespace.
-    pub namespace: String,
-    /// What names outside of namespaces begin with.
-    pub id: String,
-}
-
-/// What a server answered to a step.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Answer {
-    /// The status; 0 if there was no answer.
-    pub status: u16,
-    /// The content type.
-    pub content_type: String,
-    /// The warnings, sorted.
-    pub warnings: Vec<String>,
-    /// The body.
-    pub content: Content,
-}
-
-/// The body of an answer.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Content {
-    /// A document.
-    Json(Value),
-    /// Another text.
-    Text(String),
-    /// The events of a watch.
-    Events(Vec<Value>),
-}
-
-impl Default for Content {
-    fn default() -> Self {
-        Self::Text(String::new())
-    }
-}
-
-impl Answer {
-    /// Returns the document, if it is one.
-    #[must_use]
-    pub fn json(&self) -> Option<&Value> {
-        match &self.content {
-            Content::Json(value) => Some(value),
-            _ => None,
-        }
-    }
-}
-
-impl From<anyhow::Error> for Answer {
-    /// What stands for the answer that did not come.
-    fn from(error: anyhow::Error) -> Self {
-        Self {
-            content: Content::Text(format!("{error:#}")),
-            ..Self::default()
-        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Random sequences, the same for the same seed.
 
 mod garbage;
+mod lists;
 mod mutate;
 mod objects;
 mod patches;
@@ -72,7 +73,7 @@ impl Generator {
             0..80 if kind.is_worked_on() => objects::dry(&mut script),
             0..55 => objects::live(&mut script),
             55..80 => objects::dry(&mut script),
-            80..91 => reads::lists(&mut script),
+            80..91 => lists::sequence(&mut script),
             91..97 => protocol::requests(&mut script),
             _ => garbage::owners(&mut script),
         }

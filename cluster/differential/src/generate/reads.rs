@@ -1,6 +1,5 @@
 //! Lists and watches.
 
-use super::objects;
 use super::script::Script;
 use crate::step::{Body, How};
 
@@ -83,29 +82,6 @@ const KIND_FIELDS: [(&str, &[&str]); 12] = [
     ("ConfigMap", &["data.a=1"]),
 ];
 
-/// Three objects, lists and watches of them.
-pub(super) fn lists(script: &mut Script<'_>) {
-    if !script.kind.is_delicate() {
-        for which in 0..3 {
-            let manifest = script.manifest(which);
-            let collection = script.kind.collection();
-            script.leaves(which);
-            let id = script.step("create", "POST", &collection, Body::Json(manifest));
-            script.last[which] = Some(id);
-        }
-    }
-    for _ in 0..script.random.usize(3..8) {
-        match script.random.u32(..10) {
-            0..3 => pages(script),
-            3..8 => list(script),
-            _ => watch(script),
-        }
-        if script.chance(15) {
-            objects::create(script, 1);
-        }
-    }
-}
-
 /// Lists the kind's objects with random options.
 pub(super) fn list(script: &mut Script<'_>) {
     let everywhere = script.chance(20);
@@ -182,7 +158,7 @@ pub(super) fn shape(script: &mut Script<'_>) {
 }
 
 /// Lists in pages.
-fn pages(script: &mut Script<'_>) {
+pub(super) fn pages(script: &mut Script<'_>) {
     let path = script.kind.collection();
     let limit = script.pick(&["1", "2"]);
     let has_selector = script.chance(30) || !script.kind.namespaced;
