@@ -18,53 +18,56 @@ scripts/pins.sh
 step "words in the documentation"
 scripts/doc_counts.py
 
+# What is only checked, and not run, is built without the flags of `.cargo/config.toml`: no library may use what tokio has
+# with `--cfg tokio_unstable` alone.
+export RUSTFLAGS=
+
 step lints
 cargo clippy --workspace --all-targets --all-features -- --deny warnings
 
-# Crates in which features leave code out, one feature set at a time. Without the flags of `.cargo/config.toml`: no library
-# may use what tokio has with `--cfg tokio_unstable` alone.
-step features
-export RUSTFLAGS=
-for features in "" operator fleet rustls-tls cluster metrics console "console operator" logging otlp sim sql sql-http sql-postgres webhook "webhook metrics"; do
-    cargo check --quiet --package lariat --no-default-features --features "$features"
+# Libraries without their features, each alone, so that it asks for all it needs of its dependencies. `scripts/audit.sh`
+# tries each feature so.
+step libraries
+for package in core client cache controller operator http console webhook sql cluster; do
+    cargo check --quiet --package "lariat-$package" --no-default-features
 done
-for features in "" rustls-tls; do
-    cargo check --quiet --package lariat-client --no-default-features --features "$features"
-done
-for features in "" rustls-tls kube-runtime; do
-    cargo check --quiet --package lariat-cache --no-default-features --features "$features"
-done
-for features in "" client sqlite signatures tls descriptions printers workloads load protobuf; do
-    cargo check --quiet --package lariat-cluster --no-default-features --features "$features"
-done
-for features in "" apply crd events guard rbac; do
-    cargo check --quiet --package lariat-operator --no-default-features --features "$features"
-done
-for features in "" metrics; do
-    cargo check --quiet --package lariat-controller --no-default-features --features "$features"
-done
-for features in "" server tls; do
-    cargo check --quiet --package lariat-http --no-default-features --features "$features"
-done
-for features in "" server "server operator" logging otlp; do
-    cargo check --quiet --package lariat-console --no-default-features --features "$features"
-done
-for features in "" metrics; do
-    cargo check --quiet --package lariat-webhook --no-default-features --features "$features"
-done
-for features in "" http postgres; do
-    cargo check --quiet --package lariat-sql --no-default-features --features "$features"
-done
-cargo check --quiet --package lariat-core --no-default-features
+cargo check --quiet --package lariat --no-default-features
 cargo check --quiet --package lariat-apimachinery
-for features in "" console webhook; do
-    cargo check --quiet --package lariat-examples --examples --features "$features"
+
+# Crates in which features leave code out, one set of features at a time. With `lariat-features` beside it a crate has the
+# dependencies that the lints have built.
+step features
+scripts/features.py --check
+# Checks a package with some of its features.
+features_of() {
+    local package=$1
+    shift
+    cargo check --quiet --package lariat-features --package "$package" --no-default-features \
+        --features "${*/#/$package/}"
+}
+for features in operator fleet rustls-tls cluster metrics console "console operator" logging otlp sim sql sql-http sql-postgres webhook "webhook metrics"; do
+    features_of lariat $features
 done
-cargo check --quiet --package lariat-operators --examples
-unset RUSTFLAGS
+for features in rustls-tls kube-runtime; do features_of lariat-cache $features; done
+features_of lariat-client rustls-tls
+for features in client sqlite signatures tls descriptions printers workloads load protobuf; do
+    features_of lariat-cluster $features
+done
+for features in apply crd events guard rbac; do features_of lariat-operator $features; done
+features_of lariat-controller metrics
+for features in server tls; do features_of lariat-http $features; done
+for features in server "server operator" logging otlp; do features_of lariat-console $features; done
+features_of lariat-webhook metrics
+for features in http postgres; do features_of lariat-sql $features; done
+for features in "" console webhook; do
+    cargo check --quiet --package lariat-features --package lariat-examples --examples --features "${features:+lariat-examples/$features}"
+done
+cargo check --quiet --package lariat-features --package lariat-operators --examples
 
 step documentation
 RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --all-features
+
+unset RUSTFLAGS
 
 step packages
 scripts/package.sh

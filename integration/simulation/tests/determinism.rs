@@ -2,7 +2,6 @@
 //!
 //! It holds with `--cfg tokio_unstable` alone, which `.cargo/config.toml` sets: without it tokio draws the branch that
 //! `select!` polls first, and the receiver that `watch` wakes first, from a generator it seeds at random.
-#![cfg(tokio_unstable)]
 
 use std::thread;
 
@@ -14,7 +13,16 @@ fn trace(seed: u64) -> Trace {
     trace_of(of_lariat(seed).simulation)
 }
 
+/// Says whether tokio's scheduler takes a seed.
+fn is_seeded() -> bool {
+    cfg!(tokio_unstable)
+}
+
 fn trace_of(simulation: Simulation) -> Trace {
+    assert!(
+        is_seeded(),
+        "build with --cfg tokio_unstable: RUSTFLAGS hides the flags of .cargo/config.toml"
+    );
     match simulation.shrinks(false).run() {
         Ok(report) => report.trace().clone(),
         Err(failure) => failure.trace().clone(),

@@ -47,9 +47,21 @@ fn trace(seed: u64) -> String {
 /// Creates a runtime whose scheduler is seeded.
 fn runtime(seed: u64) -> Runtime {
     let mut builder = Builder::new_current_thread();
-    let seed = tokio::runtime::RngSeed::from_bytes(&seed.to_le_bytes());
-    builder.enable_time().start_paused(true).rng_seed(seed);
+    builder.enable_time().start_paused(true);
+    seed_scheduler(&mut builder, seed);
     builder.build().expect("a runtime")
+}
+
+#[cfg(tokio_unstable)]
+fn seed_scheduler(builder: &mut Builder, seed: u64) {
+    builder.rng_seed(tokio::runtime::RngSeed::from_bytes(&seed.to_le_bytes()));
+}
+
+#[cfg(not(tokio_unstable))]
+fn seed_scheduler(_: &mut Builder, seed: u64) {
+    panic!(
+        "seed {seed}: build with --cfg tokio_unstable: RUSTFLAGS hides the flags of .cargo/config.toml"
+    );
 }
 
 async fn program(seed: u64) -> String {

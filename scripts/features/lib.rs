@@ -1,0 +1,1 @@
+//! Nothing: only the dependencies matter, which `scripts/features.py` writes.
