@@ -1,7 +1,7 @@
 //! Kubernetes' documentation of its types and fields.
 //!
-//! The build script takes it from the schemas in k8s-openapi. It is read where it is needed, and not kept: most
-//! programs never ask for it.
+//! A test compares it with the schemas in k8s-openapi, which it is made from. It is read where it is needed, and not kept:
+//! most programs never ask for it.
 
 #[cfg(feature = "printers")]
 use std::collections::HashMap;
@@ -10,8 +10,8 @@ use std::io::Read;
 use flate2::read::GzDecoder;
 use serde_json::{Map, Value};
 
-/// Written by the build script, which describes the format.
-const COMPRESSED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptions.gz"));
+/// Written by `tests/api/descriptions.rs`, which describes the format.
+const COMPRESSED: &[u8] = include_bytes!("descriptions.gz");
 
 /// Whether there are descriptions.
 pub(crate) const PRESENT: bool = true;

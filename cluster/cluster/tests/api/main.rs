@@ -22,6 +22,8 @@ mod default_classes;
 mod definition_paths;
 mod deletion;
 mod denials;
+#[cfg(feature = "descriptions")]
+mod descriptions;
 #[cfg(feature = "workloads")]
 mod determinism;
 #[cfg(feature = "workloads")]
