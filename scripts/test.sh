@@ -56,7 +56,7 @@ if [ "$all" ]; then
     scripts/postgres.sh >/dev/null
 
     # What the end-to-end tests run, so that no test waits for a build.
-    cargo build --workspace --all-features --bins --examples "$@"
+    cargo build --workspace --all-features --profile test --bins --examples "$@"
     chosen=(--tests)
     skipped=()
 else

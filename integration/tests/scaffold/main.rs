@@ -18,21 +18,14 @@ const TIMEOUT: Duration = Duration::from_secs(1200);
 /// The checkout this is.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// Features that packages of the workspace turn on in what a project depends on too, for its tests: with them cargo
-/// takes what is built for the workspace, and builds Lariat and the project alone.
+/// A dependency with which cargo takes what is built for the workspace, and builds Lariat and the project alone.
 ///
-/// The project's own sources need none of them, or they would be in its manifest. If one is missing here, the test
-/// takes longer; `cargo test --unit-graph` of both shows which.
-const SHARED: &str = r#"
-[target.'cfg(all())'.dev-dependencies]
-anstyle = "1"
-bitflags = { version = "2", features = ["std"] }
-getrandom = { version = "0.4", features = ["sys_rng"] }
-kube = { version = "5", default-features = false, features = ["unstable-runtime"] }
-tokio = { version = "1", features = ["io-std", "process"] }
-tokio-rustls = { version = "0.26", default-features = false, features = ["ring"] }
-tokio-util = { version = "0.7", features = ["time"] }
-"#;
+/// The project's own sources need none of its features, or they would be in its manifest.
+const SHARED: &str = concat!(
+    "\n[target.'cfg(all())'.dependencies]\nlariat-features = { path = \"",
+    env!("CARGO_MANIFEST_DIR"),
+    "/../scripts/features\" }\n"
+);
 
 /// A folder of the test's own, which goes with it.
 struct Folder(PathBuf);
