@@ -73,7 +73,8 @@ fi
 
 # cargo-nextest is faster and shows less, where it is installed.
 if cargo nextest --version >/dev/null 2>&1; then
-    run=(cargo nextest run)
+    # Many tests wait, for a server or a clock: more of them run at a time than there are processors.
+    run=(cargo nextest run --test-threads "$(($(getconf _NPROCESSORS_ONLN) * 3 / 2))")
 else
     run=(cargo test)
 fi

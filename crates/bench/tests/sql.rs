@@ -4,10 +4,11 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Returns the rows of a run with few pods.
-fn rows(cases: &str, subjects: &str) -> Vec<Value> {
+/// Returns the rows of a run with so many pods.
+fn rows(cases: &str, subjects: &str, pods: usize) -> Vec<Value> {
     let mut bench = Command::new(env!("CARGO_BIN_EXE_lariat-bench"));
-    bench.args(["run", "sql", "--n", "1000", "--runs", "1", "--json"]);
+    bench.args(["run", "sql", "--runs", "1", "--json"]);
+    bench.args(["--n", &pods.to_string()]);
     bench.args(["--case", cases, "--subject", subjects]);
     let output = bench.output().expect("it runs");
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -21,7 +22,7 @@ fn rows(cases: &str, subjects: &str) -> Vec<Value> {
 fn every_question_is_answered_by_every_subject() {
     let subjects = "memory,file-sealed,store,list";
     let cases = ["page", "broad", "keyset", "search", "summary", "total"];
-    let rows = rows(&cases.join(","), subjects);
+    let rows = rows(&cases.join(","), subjects, 300);
     let mut expected = Vec::new();
     for subject in subjects.split(',') {
         expected.extend(cases.map(|case| (case, subject)));
@@ -44,7 +45,7 @@ fn every_question_is_answered_by_every_subject() {
 
 #[test]
 fn a_load_and_a_storm_are_measured() {
-    let rows = rows("load,storm", "file,store");
+    let rows = rows("load,storm", "file,store", 1_000);
     let sizes: Vec<_> = rows.iter().map(|row| row["n"].as_u64()).collect();
     assert_eq!(sizes, [Some(1_000), Some(200), Some(1_000), Some(200)]);
     for row in &rows {
