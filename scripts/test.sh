@@ -35,6 +35,8 @@ command -v cc >/dev/null || {
 # A snapshot that differs is a failure; to accept it, run the test with INSTA_UPDATE=always.
 export INSTA_UPDATE=${INSTA_UPDATE:-no}
 
+# Whole programs that are run again and again, which `.ci/run` does optimized.
+optimized=determinism
 # Test programs that run other programs, and parts of the names of such tests.
 programs=(clients examples kubectl page postgres scaffold)
 modules=(a_panic_leaves_the_terminal console_page:: explorer_page:: metrics_prometheus:: terminal:: top_shows_the_handler)
@@ -57,19 +59,20 @@ if [ "$all" ]; then
 
     # What the end-to-end tests run, so that no test waits for a build.
     cargo build --workspace --all-features --profile test --bins --examples "$@"
-    chosen=(--tests)
+    left_out=("$optimized")
     skipped=()
 else
-    names=$(cargo metadata --no-deps --format-version 1 |
-        grep -o '"kind":\["test"\],"crate_types":\["bin"\],"name":"[^"]*"' | sed 's/.*:"//; s/"$//' | sort --unique)
-    for program in "${programs[@]}"; do
-        names=$(grep --line-regexp --invert-match "$program" <<<"$names")
-    done
-    chosen=()
-    for name in $names; do chosen+=(--test "$name"); done
+    left_out=("$optimized" "${programs[@]}")
     skipped=(--)
     for module in "${modules[@]}"; do skipped+=(--skip "$module"); done
 fi
+names=$(cargo metadata --no-deps --format-version 1 |
+    grep -o '"kind":\["test"\],"crate_types":\["bin"\],"name":"[^"]*"' | sed 's/.*:"//; s/"$//' | sort --unique)
+for name in "${left_out[@]}"; do
+    names=$(grep --line-regexp --invert-match "$name" <<<"$names")
+done
+chosen=()
+for name in $names; do chosen+=(--test "$name"); done
 
 # cargo-nextest is faster and shows less, where it is installed.
 if cargo nextest --version >/dev/null 2>&1; then
@@ -81,6 +84,7 @@ fi
 "${run[@]}" --workspace --all-features --lib --bins "${chosen[@]}" "$@" "${skipped[@]}"
 cargo test --workspace --all-features --doc "$@"
 
+echo "Left out is the test program $optimized: cargo test --profile simulate --package lariat-simulation --test $optimized" >&2
 if [ ! "$all" ]; then
     echo "Left out are tests that run other programs, in the test programs ${programs[*]}, and those whose names have one of ${modules[*]}." \
         "scripts/test.sh --all runs them." >&2
