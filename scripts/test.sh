@@ -76,8 +76,7 @@ for name in $names; do chosen+=(--test "$name"); done
 
 # cargo-nextest is faster and shows less, where it is installed.
 if cargo nextest --version >/dev/null 2>&1; then
-    # Many tests wait, for a server or a clock: more of them run at a time than there are processors.
-    run=(cargo nextest run --test-threads "$(($(getconf _NPROCESSORS_ONLN) * 3 / 2))")
+    run=(cargo nextest run)
 else
     run=(cargo test)
 fi
