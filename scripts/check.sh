@@ -18,8 +18,8 @@ scripts/pins.sh
 step "words in the documentation"
 scripts/doc_counts.py
 
-# What is only checked, and not run, is built without the flags of `.cargo/config.toml`: no library may use what tokio has
-# with `--cfg tokio_unstable` alone.
+# Lints, features and documentation go without the flags of `.cargo/config.toml`: no library may use the API that tokio
+# has with `--cfg tokio_unstable` alone.
 export RUSTFLAGS=
 
 step lints
@@ -39,7 +39,7 @@ cargo check --quiet --package lariat-apimachinery
 step features
 scripts/features.py --check
 # Checks packages with the features that are named, such as `lariat/operator`. Two packages that do not use each other
-# take about as long as one.
+# keep both processors busy.
 checked() {
     local each packages=(--package lariat-features)
     for each in "$@"; do packages+=(--package "${each%/*}"); done

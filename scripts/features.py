@@ -40,7 +40,7 @@ workspace = true
 
 
 def manifest():
-    """Says what the file has to be."""
+    """Returns the text of the manifest."""
     run = subprocess.run(
         ["cargo", "metadata", "--no-deps", "--format-version", "1"], cwd=ROOT, check=True, stdout=subprocess.PIPE
     )

@@ -5,7 +5,8 @@
 #
 # It needs a Rust toolchain and a C compiler, and leaves out the tests that run other programs; it names these at its end.
 # With --all they run too: browsers, databases, kubectl and other clients, terminals, a Prometheus, and the examples as
-# processes.
+# processes. Left out of both is the test program `determinism`, which repeats runs of the simulator: `.ci/run` runs it with
+# the profile `simulate`.
 #
 # With KUBECONFIG set, the end-to-end tests and the examples run on that cluster instead of the embedded
 # one; they create namespaces and CRDs of their own and delete them again.

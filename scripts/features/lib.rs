@@ -1,1 +1,1 @@
-//! Nothing: only the dependencies matter, which `scripts/features.py` writes.
+//! Empty: the package is its dependencies, which `scripts/features.py` writes.

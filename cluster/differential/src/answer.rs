@@ -8,11 +8,11 @@ use serde_json::Value;
 pub struct Names {
     /// The namespace.
     pub namespace: String,
-    /// What names outside of namespaces begin with.
+    /// The prefix of names outside of namespaces.
     pub id: String,
 }
 
-/// What a server answered to a step.
+/// The answer of a server to a step.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Answer {
     /// The status; 0 if there was no answer.
@@ -55,7 +55,7 @@ impl Answer {
 }
 
 impl From<anyhow::Error> for Answer {
-    /// What stands for the answer that did not come.
+    /// Makes an answer with status 0 and the error as its text: the server sent none.
     fn from(error: anyhow::Error) -> Self {
         Self {
             content: Content::Text(format!("{error:#}")),

@@ -18,7 +18,7 @@ const TIMEOUT: Duration = Duration::from_secs(1200);
 /// The checkout this is.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// A dependency with which cargo takes what is built for the workspace, and builds Lariat and the project alone.
+/// A dependency with the features of the workspace's dependencies, so that cargo does not build these again.
 ///
 /// The project's own sources need none of its features, or they would be in its manifest.
 const SHARED: &str = concat!(

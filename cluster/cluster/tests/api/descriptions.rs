@@ -51,8 +51,8 @@ fn descriptions_are_those_of_k8s_openapi() -> io::Result<()> {
 
 /// Returns the descriptions that the schemas in k8s-openapi have.
 ///
-/// A type is a line with its name and its description, and a line for each field, which begins with a space. A tab
-/// stands in between, line feeds are escaped.
+/// Each type has a line with its name and its description, and under it one for each field, which begins with a space.
+/// A tab separates name and description; line feeds are escaped.
 fn descriptions() -> io::Result<Vec<u8>> {
     let mut generator = SchemaGenerator::default();
     add_kinds(&mut generator);
